@@ -1,0 +1,134 @@
+package pgtest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// lent is the environment variable that names a server to use as it is.
+const lent = "FENCEROW_TEST_DATABASE_URL"
+
+// adminTimeout bounds one CREATE or DROP DATABASE.
+const adminTimeout = time.Minute
+
+// shared is the server of this test process. Nobody stops it: its guardian
+// does when the process is gone, which spares every package a TestMain.
+var shared struct {
+	sync.Mutex
+	tried  bool
+	server *Server
+	err    error
+}
+
+// URL returns the address of a fresh, empty database that is dropped when the
+// test ends.
+func URL(t testing.TB) string {
+	t.Helper()
+
+	if server := os.Getenv(lent); server != "" {
+		return freshDatabase(t, server)
+	}
+
+	shared.Lock()
+	if !shared.tried {
+		shared.tried = true
+		shared.server, shared.err = start(nil)
+	}
+	server, err := shared.server, shared.err
+	shared.Unlock()
+
+	if err != nil {
+		t.Fatalf("this test needs a PostgreSQL server: %v", err)
+	}
+
+	return freshDatabase(t, server.URL())
+}
+
+// NewDatabase returns the address of a fresh database on this server. It is
+// not dropped: it goes with its server.
+func (s *Server) NewDatabase() string {
+	s.t.Helper()
+
+	name := newName()
+	if err := createDatabase(s.URL(), name); err != nil {
+		s.t.Fatal(err)
+	}
+
+	return s.url(name)
+}
+
+func freshDatabase(t testing.TB, server string) string {
+	t.Helper()
+
+	address, err := url.Parse(server)
+	if err != nil || (address.Scheme != "postgres" && address.Scheme != "postgresql") {
+		t.Fatalf("cannot use %s: want a URL such as postgres://user@host:5432/postgres", lent)
+	}
+
+	name := newName()
+	if err := createDatabase(server, name); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := dropDatabase(server, name); err != nil {
+			t.Error(err)
+		}
+	})
+
+	address.Path = "/" + name
+
+	return address.String()
+}
+
+// newName is unique also among test processes that share a lent server.
+func newName() string {
+	var random [6]byte
+	_, _ = rand.Read(random[:]) // documented never to fail
+
+	return fmt.Sprintf("fencerow_test_%d_%s", os.Getpid(), hex.EncodeToString(random[:]))
+}
+
+func createDatabase(server, name string) error {
+	// template0 and the C collation make a lent server sort as ours does.
+	statement := fmt.Sprintf("CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'",
+		pgx.Identifier{name}.Sanitize())
+	if err := administer(server, statement); err != nil {
+		return fmt.Errorf("create the test database %s: %w; check that the role may create databases", name, err)
+	}
+
+	return nil
+}
+
+func dropDatabase(server, name string) error {
+	// FORCE ends the sessions that a test left open: they are not worth a hang.
+	statement := fmt.Sprintf("DROP DATABASE IF EXISTS %s WITH (FORCE)", pgx.Identifier{name}.Sanitize())
+	if err := administer(server, statement); err != nil {
+		return fmt.Errorf("drop the test database %s: %w; drop it by hand", name, err)
+	}
+
+	return nil
+}
+
+func administer(server, statement string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
+	defer cancel()
+
+	conn, err := pgx.Connect(ctx, server)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+
+	_, err = conn.Exec(ctx, statement)
+
+	return err
+}
