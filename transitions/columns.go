@@ -1,0 +1,53 @@
+package transitions
+
+// StandardColumns is the one list of an operation's columns: the stores' tables, the in-memory row and
+// machine.Operation are all held against it. Wake_at, which the stores generate from due_at and lease_until, is no
+// column of the row.
+func StandardColumns() []Column {
+	return []Column{
+		{Name: "operation_id", Kind: Text, NotNull: true, Quiet: true, Doc: "the caller's own id; never blank"},
+		{Name: "kind", Kind: Text, NotNull: true, Doc: "which handler knows this request"},
+		{Name: "provider", Kind: Text, NotNull: true, Doc: "the remote API, frozen at prepare"},
+		{Name: "account", Kind: Text, NotNull: true, Doc: "the account or endpoint at the provider, frozen at prepare"},
+		{Name: "phase", Kind: Text, NotNull: true, Words: "phases", Quiet: true, Doc: "where the operation is in its life"},
+		{Name: "next_action", Kind: Text, Words: "actions", Doc: "the work that comes next; null if none is due"},
+		{Name: "request", Kind: Bytes, NotNull: true, Quiet: true, Doc: "sent byte for byte"},
+		{Name: "priority", Kind: Int, NotNull: true, Default: IntValue(0), Doc: "higher is claimed first"},
+		{Name: "not_before", Kind: Time, Doc: "the caller's wish: not sent earlier"},
+		{Name: "wants_delivery", Kind: Bool, NotNull: true, Default: BoolValue(false), Doc: "a succeeded result is to be brought home"},
+		{Name: "can_investigate", Kind: Bool, NotNull: true, Default: BoolValue(false), Doc: "the kind can look for a job of an uncertain operation"},
+		{Name: "remote_job_id", Kind: Text, Check: "usable", Doc: "the remote's id of its job, byte for byte"},
+		{Name: "late_remote_job_id", Kind: Text, Check: "usable", Doc: "an id that came to light outside the fence"},
+		{Name: "evidence_seq", Kind: Int, NotNull: true, Default: IntValue(0), Check: "natural", Doc: "counts the evidence, so that a decider can name what was seen"},
+		{Name: "keep", Kind: Text, Doc: "further values of the remote's answer, a JSON object"},
+		{Name: "lease_owner", Kind: Text, Quiet: true, Doc: "the token of the claim that holds the operation"},
+		{Name: "lease_until", Kind: Time, Quiet: true, Doc: "when the lease ends, by the database's wall clock"},
+		{Name: "revision", Kind: Int, NotNull: true, Default: IntValue(0), Check: "natural", Quiet: true, Doc: "changes on every claim and takeover; what fences"},
+		{Name: "due_at", Kind: Time, Quiet: true, Doc: "when the next work is due; null if none is"},
+		{Name: "attempts", Kind: Int, NotNull: true, Default: IntValue(0), Check: "natural", Doc: "how often sending was begun"},
+		{Name: "delivery_attempts", Kind: Int, NotNull: true, Default: IntValue(0), Check: "natural", Doc: "how often delivery was begun"},
+		{Name: "submitted_at", Kind: Time, Doc: "when sending was last begun"},
+		{Name: "outcome", Kind: Text, Words: "outcomes", Doc: "how it ended; set once and never changed"},
+		{Name: "delivery", Kind: Text, Words: "pending delivered failed", Doc: "the result's own way home, apart from the outcome"},
+		{Name: "object_key", Kind: Text, Doc: "where the delivered result is"},
+		{Name: "object_sha256", Kind: Text, Doc: "of the delivered result, lower-case hex"},
+		{Name: "object_bytes", Kind: Int, Doc: "length of the delivered result"},
+		{Name: "snapshot", Kind: Bytes, Doc: "the remote's last status, in its own words"},
+		{Name: "uncertain_reason", Kind: Text, Words: "reasons", Doc: "why nobody can know"},
+		{Name: "quarantine_until", Kind: Time, Doc: "until then an old sender might still send"},
+		{Name: "observe_deadline", Kind: Time, Doc: "observed no longer than this"},
+		{Name: "not_found_until", Kind: Time, Doc: "until then a remote that knows no such job may only be slow"},
+		{Name: "cancel_requested_at", Kind: Time, Doc: "when somebody asked to cancel"},
+		{Name: "duplicate_suspected", Kind: Bool, NotNull: true, Default: BoolValue(false), Doc: "a mark: two remote jobs may exist"},
+		{Name: "outcome_contradicted", Kind: Bool, NotNull: true, Default: BoolValue(false), Doc: "a mark: the remote says otherwise than the outcome"},
+		{Name: "not_created_revision", Kind: Int, Doc: "the revision of the last review_not_created"},
+		{Name: "not_created_attempts", Kind: Int, Doc: "the attempts that it was decided about"},
+		{Name: "redo_of", Kind: Text, Doc: "the finished operation whose request this one repeats"},
+		{Name: "observe_deadline_ms", Kind: Int, Check: "natural", Doc: "how long an accepted job is observed; null: for ever"},
+		{Name: "not_found_grace_ms", Kind: Int, NotNull: true, Default: IntValue(120_000), Check: "natural", Doc: "how long a new job may be unknown to the remote"},
+		{Name: "quarantine_ms", Kind: Int, NotNull: true, Default: IntValue(600_000), Check: "natural", Doc: "how long an old sender is waited out"},
+		{Name: "delivery_attempts_max", Kind: Int, NotNull: true, Default: IntValue(8), Check: "natural", Doc: "deliveries begun at most"},
+		{Name: "created_at", Kind: Time, NotNull: true, Quiet: true, Doc: "when it was prepared"},
+		{Name: "updated_at", Kind: Time, NotNull: true, Quiet: true, Doc: "when an event last changed it"},
+	}
+}

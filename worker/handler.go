@@ -1,0 +1,175 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Handler is the caller's (or a provider package's) knowledge of one remote API: how to send a request of one kind
+// and how to read what became of it. Every method must honour its context. A Handler is called from many goroutines.
+type Handler interface {
+	// Submit sends the request, at most once, and reports what that proved. The context ends at the lease's own
+	// deadline; a Handler must not send the first byte after Submission.SendBy and must not send twice.
+	//
+	// A nil error means accepted: the remote created the job and Accepted holds its id. Any other end is told by
+	// the error: one made by NotSent, Refused or Rejected is believed; everything else, a panic included, is
+	// unknown and sends the operation to uncertainty review (contract B2).
+	Submit(ctx context.Context, s Submission) (Accepted, error)
+
+	// Observe reads the remote status of a submitted job. It may be called any number of times, by several
+	// workers at once, and must change nothing. An error means that nothing was learnt; it is asked again later.
+	Observe(ctx context.Context, o Observation) (Status, error)
+}
+
+// Deliverer is implemented by a Handler whose results must be brought home. Deliver looks first for what is already
+// there under the operation's deterministic key, and writes so that a reader never sees half an object (contract C4).
+type Deliverer interface {
+	Deliver(ctx context.Context, d Delivery) (Delivered, error)
+}
+
+// Submission is one request to be sent.
+type Submission struct {
+	OperationID string
+	Kind        string
+	Provider    string
+	Account     string
+	Request     []byte // byte for byte as it was prepared
+	Attempt     int    // 1 for the first send
+	Revision    int64  // of the lease under which it is sent
+	// SendBy is the sender's own deadline, on the monotonic clock: no byte may leave after it (contract B1).
+	SendBy time.Time
+}
+
+// Accepted is what the remote answered to a request that it took.
+type Accepted struct {
+	RemoteJobID string            // as the remote wrote it; the worker judges whether it is usable
+	Keep        map[string]string // further values of the answer, handed back to Observe and Deliver
+	Raw         []byte            // the answer's body, kept as evidence when the id is not usable
+}
+
+// Observation asks for the remote status of one submitted operation.
+type Observation struct {
+	OperationID string
+	Kind        string
+	Provider    string
+	Account     string
+	RemoteJobID string
+	Keep        map[string]string
+	Snapshot    []byte // the last one stored, nil if none
+}
+
+// State is where the remote says a job is.
+type State string
+
+// The states that a Handler may report. Pending covers every word that does not end a job.
+const (
+	Pending   State = "pending"
+	Succeeded State = "succeeded"
+	Failed    State = "failed"
+	Canceled  State = "canceled"
+	NotFound  State = "not_found" // the remote says that it has no such job
+)
+
+// Status is the answer to an Observation.
+type Status struct {
+	State      State
+	Snapshot   []byte        // the remote's own words; bounded when stored
+	Detail     string        // why a job failed, in the remote's words
+	RetryAfter time.Duration // the remote's own wish for the next look; 0 if it said nothing
+}
+
+// Delivery asks for the result of one succeeded operation to be put in its place.
+type Delivery struct {
+	OperationID string
+	Kind        string
+	Provider    string
+	Account     string
+	RemoteJobID string
+	Keep        map[string]string
+	Snapshot    []byte // the last one stored
+	Attempt     int    // 1 for the first
+}
+
+// Delivered is where a result now is.
+type Delivered struct {
+	ObjectKey string // relative to the deliverer's own place
+	SHA256    string // lower-case hex
+	Bytes     int64
+}
+
+// Class is what the end of a submission proves.
+type Class string
+
+// The classes; see docs/providers.md. Unknown is the default for everything nobody classified.
+const (
+	ClassNotSent  Class = "not_sent" // provably not one byte of the request left
+	ClassRefused  Class = "refused"  // answered: nothing was created, later it may be
+	ClassRejected Class = "rejected" // answered: nothing was created, and this request never will be
+	ClassUnknown  Class = "unknown"  // a job may exist
+)
+
+// The reasons of an unknown end, as stored in uncertain_reason.
+const (
+	ReasonNoResponse      = "no_response"
+	ReasonMissingRemoteID = "missing_remote_id"
+	ReasonUnclearAnswer   = "unclear_answer"
+	ReasonRemoteIDTaken   = "remote_id_taken"
+	ReasonRemoteNotFound  = "remote_not_found"
+	ReasonOverdue         = "overdue"
+	ReasonShutdown        = "shutdown"
+	ReasonPanic           = "panic"
+	ReasonUnclassified    = "unclassified"
+)
+
+// SubmitError is a classified end of a submission other than accepted.
+type SubmitError struct {
+	Class      Class
+	Reason     string        // for ClassUnknown: one of the Reason constants
+	Key        string        // equal failures have an equal key, e.g. "401"; the brake counts them
+	RetryAfter time.Duration // for ClassRefused: the remote's wish; 0 if it said nothing
+	Raw        []byte        // the answer's body as far as it was read: evidence
+	Err        error
+}
+
+// Error says the class and the cause.
+func (e *SubmitError) Error() string {
+	if e.Reason != "" {
+		return fmt.Sprintf("%s (%s): %v", e.Class, e.Reason, e.Err)
+	}
+	return fmt.Sprintf("%s: %v", e.Class, e.Err)
+}
+
+// Unwrap gives the cause.
+func (e *SubmitError) Unwrap() error { return e.Err }
+
+// NotSent wraps err as proof that not one byte of the request left. Wrap only what proves it.
+func NotSent(err error) error { return &SubmitError{Class: ClassNotSent, Key: "not_sent", Err: err} }
+
+// Refused wraps err as a whole answer of the remote that nothing was created and that it may be later.
+func Refused(err error, retryAfter time.Duration) error {
+	return &SubmitError{Class: ClassRefused, Key: err.Error(), RetryAfter: retryAfter, Err: err}
+}
+
+// Rejected wraps err as a whole answer of the remote that nothing was created and that this request never will be.
+func Rejected(err error) error { return &SubmitError{Class: ClassRejected, Err: err} }
+
+// Unknown wraps err as an end that leaves open whether a job exists, with its reason.
+func Unknown(err error, reason string) error {
+	return &SubmitError{Class: ClassUnknown, Reason: reason, Key: reason, Err: err}
+}
+
+// DeliverFailed wraps err as a delivery that no further attempt can mend.
+func DeliverFailed(err error) error { return &deliverFailed{err} }
+
+type deliverFailed struct{ err error }
+
+func (e *deliverFailed) Error() string { return e.err.Error() }
+func (e *deliverFailed) Unwrap() error { return e.err }
+
+// IsDeliverFailed reports whether err was wrapped by DeliverFailed.
+func IsDeliverFailed(err error) bool {
+	var f *deliverFailed
+	return errors.As(err, &f)
+}
