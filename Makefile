@@ -1,0 +1,62 @@
+# `make` alone lists the targets.
+
+GO        ?= go
+PKG       ?= ./...
+BENCH     ?= .
+TIMEOUT   ?= 10m
+
+# Pinned here and not in go.mod: a linter's hundred modules are nobody's
+# dependencies but its own.
+LINTER    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# Without this a clone that belongs to somebody else (a container's mount)
+# does not build: git refuses to answer there.
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race bench cover golden generate verify lint fmt clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build the program into bin/
+	$(GO) build -o bin/fencerow ./cmd/fencerow
+
+test: ## vet, then every test; gets itself a PostgreSQL server if need be
+	$(GO) vet $(PKG)
+	$(GO) test -count=1 -timeout $(TIMEOUT) $(PKG)
+	@tested=$$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(PKG) | grep -c .); \
+	echo "ok: vet found nothing, the tests of all $$tested packages that have any passed"
+
+race: ## every test under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -count=1 -race -timeout 20m $(PKG)
+
+bench: ## benchmarks; BENCH=pattern and PKG=./folder choose
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 30m $(PKG)
+
+cover: ## every test, with a coverage profile in cover.out
+	$(GO) test -count=1 -timeout $(TIMEOUT) -coverpkg=./... -coverprofile=cover.out $(PKG)
+	$(GO) tool cover -func=cover.out | tail -n 1
+
+golden: ## accept what the tests make now as golden files; then read the diff
+	@packages=$$($(GO) list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' $(PKG) \
+		| grep ' [^ ]*internal/golden\( \|$$\)' | cut -d ' ' -f 1); \
+	if [ -z "$$packages" ]; then echo "no package of $(PKG) has golden files"; \
+	else $(GO) test -count=1 $$packages -update; fi
+
+generate: ## write every generated file anew
+	$(GO) generate $(PKG)
+
+verify: ## fail if a committed generated file is stale; changes nothing
+	@GO='$(GO)' .ci/verify
+
+lint: ## formatting and the linters of .golangci.yml
+	@unformatted=$$(gofmt -l .); \
+	if [ -n "$$unformatted" ]; then echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; fi
+	$(GO) run $(LINTER) run $(PKG)
+
+fmt: ## format the source
+	gofmt -w .
+
+clean: ## remove what the other targets leave
+	rm -rf bin cover.out
