@@ -173,3 +173,28 @@ func IsDeliverFailed(err error) bool {
 	var f *deliverFailed
 	return errors.As(err, &f)
 }
+
+// Later wraps the error of an Observe or a Deliver with the remote's own wish for the next look.
+func Later(err error, after time.Duration) error {
+	if err == nil || after <= 0 {
+		return err
+	}
+	return &later{err, after}
+}
+
+type later struct {
+	err   error
+	after time.Duration
+}
+
+func (e *later) Error() string { return e.err.Error() }
+func (e *later) Unwrap() error { return e.err }
+
+// RetryAfter gives the wish that Later put into err; 0 if there is none.
+func RetryAfter(err error) time.Duration {
+	var l *later
+	if errors.As(err, &l) {
+		return l.after
+	}
+	return 0
+}

@@ -1,0 +1,165 @@
+package machine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fencerow/fencerow/transitions"
+)
+
+// Evidence is something learnt about an operation, whoever learnt it. It moves nothing.
+type Evidence struct {
+	Kind        string // "accepted", "answer", "error", "ended_succeeded", … (docs/review.md)
+	RemoteJobID string // raw; what is no usable id is kept in Raw only
+	Raw         []byte
+	Owner       string
+	Revision    int64 // under which it was learnt; 0: not known
+}
+
+// The kinds of evidence that the table looks at.
+const (
+	EvidenceAccepted = "accepted" // the remote named a job as this operation's
+	EvidenceAnswer   = "answer"   // an answer that is not usable
+	EvidenceError    = "error"    // how a request ended without one
+)
+
+// Note appends evidence. It is never refused for a reason of ownership. Where the answer is lost it is appended again:
+// evidence may stand twice, but is not lost while ctx lives.
+func (m *Machine) Note(ctx context.Context, id string, e Evidence) (Operation, error) {
+	p := transitions.Params{
+		"operation_id": transitions.TextValue(id),
+		"kind":         transitions.TextValue(e.Kind),
+		"owner":        transitions.OptText(e.Owner),
+	}
+	raw := e.Raw
+	if transitions.UsableRemoteJobID(e.RemoteJobID) {
+		p["remote_job_id"] = transitions.TextValue(e.RemoteJobID)
+	} else if e.RemoteJobID != "" && raw == nil {
+		raw = []byte(e.RemoteJobID)
+	}
+	p["raw"] = transitions.BytesValue(Bounded(raw, MaxRaw))
+	if e.Revision != 0 {
+		p["revision"] = transitions.IntValue(e.Revision)
+	}
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		op, err := m.Fire(ctx, "evidence_noted", p)
+		if err == nil || (!IsUnknown(err) && !notRun(err)) {
+			return op, err
+		}
+		select {
+		case <-ctx.Done():
+			return Operation{}, err
+		case <-time.After(wait):
+		}
+	}
+}
+
+// Decision is a person's: who, why, and what was looked at.
+type Decision struct {
+	Seen     Seen
+	Reviewer string
+	Reason   string
+}
+
+func (d Decision) params(id string) transitions.Params {
+	return transitions.Params{
+		"operation_id": transitions.TextValue(id),
+		"revision":     transitions.IntValue(d.Seen.Revision),
+		"evidence_seq": transitions.IntValue(d.Seen.EvidenceSeq),
+		"reviewer":     transitions.OptText(Text(d.Reviewer)),
+		"reason":       transitions.OptText(Text(d.Reason)),
+	}
+}
+
+// ReviewAttach gives an uncertain operation the remote job that a person found.
+func (m *Machine) ReviewAttach(ctx context.Context, id, remoteJobID string, d Decision) (Operation, error) {
+	p := d.params(id)
+	if transitions.UsableRemoteJobID(remoteJobID) {
+		p["remote_job_id"] = transitions.TextValue(remoteJobID)
+	}
+	return m.decide(ctx, "review_attach", d.Seen, p)
+}
+
+// ReviewNotCreated states that a person has proof that nothing was created: the request will be sent again. It is
+// denied before the quarantine is over, unless override takes that risk by name.
+func (m *Machine) ReviewNotCreated(ctx context.Context, id string, d Decision, override bool) (Operation, error) {
+	p := d.params(id)
+	if override {
+		p["override"] = transitions.BoolValue(true)
+		p["detail"] = transitions.TextValue("quarantine overridden")
+	}
+	return m.decide(ctx, "review_not_created", d.Seen, p)
+}
+
+// ReviewAbandon gives an uncertain operation up.
+func (m *Machine) ReviewAbandon(ctx context.Context, id string, d Decision) (Operation, error) {
+	return m.decide(ctx, "review_abandon", d.Seen, d.params(id))
+}
+
+// ReviewAcknowledge clears the marks that a person has seen.
+func (m *Machine) ReviewAcknowledge(ctx context.Context, id string, d Decision) (Operation, error) {
+	return m.Fire(ctx, "review_acknowledge", d.params(id))
+}
+
+// Redeliver tries a failed delivery again, from the first attempt.
+func (m *Machine) Redeliver(ctx context.Context, id string, d Decision) (Operation, error) {
+	return m.decide(ctx, "redeliver", d.Seen, d.params(id))
+}
+
+// Cancel asks to cancel an operation, and ends it at once where nothing was sent yet. The operation comes back as it is
+// then: canceled, or marked so that its observer asks the remote.
+func (m *Machine) Cancel(ctx context.Context, id string, d Decision) (Operation, error) {
+	op, err := m.Fire(ctx, "cancel_request", d.params(id))
+	if denied, ok := IsDenied(err); ok && denied.Only("cancel_not_asked") {
+		err = nil // asked before
+	}
+	if err != nil {
+		return op, err
+	}
+	ended, err := m.Fire(ctx, "cancel", d.params(id))
+	if denied, ok := IsDenied(err); ok {
+		return denied.Seen, nil
+	}
+	return ended, err
+}
+
+// Redo prepares a new operation with the request of one that ended without a result, linked to it; the old one stays
+// as it is. Of an abandoned one it is allowed only under the guards of ReviewNotCreated. An operation can be redone
+// once: a further try redoes the new one.
+func (m *Machine) Redo(ctx context.Context, id, newID string, d Decision, override bool) (Prepared, error) {
+	old, err := m.Get(ctx, id)
+	if err != nil {
+		return Prepared{}, err
+	}
+	request := Request{
+		OperationID: newID, Kind: old.Kind, Provider: old.Provider, Account: old.Account, Request: old.Request,
+		Priority: old.Priority, WantsDelivery: old.WantsDelivery, CanInvestigate: old.CanInvestigate,
+		ObserveDeadline:  time.Duration(old.ObserveDeadlineMS) * time.Millisecond,
+		NotFoundGrace:    time.Duration(old.NotFoundGraceMS) * time.Millisecond,
+		Quarantine:       time.Duration(old.QuarantineMS) * time.Millisecond,
+		DeliveryAttempts: int(old.DeliveryAttemptsMax), RedoOf: id,
+	}
+	if err := request.Validate(); err != nil {
+		return Prepared{}, fmt.Errorf("redo operation %q: %w", id, err)
+	}
+	existing, err := m.Get(ctx, newID)
+	switch {
+	case err == nil && existing.RedoOf == id:
+		return Prepared{Operation: existing}, nil
+	case err == nil:
+		return Prepared{}, &ConflictError{OperationID: newID, Differs: []string{"redo_of"}, Existing: existing}
+	case !errors.Is(err, ErrNotFound):
+		return Prepared{}, err
+	}
+	p := d.params(id)
+	p["detail"] = transitions.TextValue("as " + newID)
+	if override {
+		p["override"] = transitions.BoolValue(true)
+	}
+	if _, err := m.Fire(ctx, "redo", p); err != nil {
+		return Prepared{}, err
+	}
+	return m.Prepare(ctx, request)
+}

@@ -1,0 +1,288 @@
+package machine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fencerow/fencerow/transitions"
+)
+
+// Memory is a Store in memory: it interprets the program with Eval, one event at a time. It is the reference that the
+// SQL stores are held against, and what a caller's unit tests want. What it holds ends with the process, so it must
+// not drive requests that cost money.
+type Memory struct {
+	program *transitions.Program
+	now     func() time.Time
+
+	mu       sync.Mutex
+	rows     map[string]transitions.Row
+	holders  map[remoteJob]string // operation ids by the remote job that they hold
+	history  []HistoryEntry
+	evidence []EvidenceEntry
+}
+
+var _ Store = (*Memory)(nil)
+
+type remoteJob struct{ provider, account, id string }
+
+// MemoryOption changes how a Memory works.
+type MemoryOption func(*Memory)
+
+// MemoryClock lets a Memory read another clock than time.Now. Inside testing/synctest the default is already the
+// bubble's own.
+func MemoryClock(now func() time.Time) MemoryOption { return func(m *Memory) { m.now = now } }
+
+// NewMemory makes an empty store of a program's operations.
+func NewMemory(p *transitions.Program, options ...MemoryOption) *Memory {
+	m := &Memory{
+		program: p, now: time.Now,
+		rows: map[string]transitions.Row{}, holders: map[remoteJob]string{},
+	}
+	for _, o := range options {
+		o(m)
+	}
+	return m
+}
+
+// Program is the table that the store interprets.
+func (m *Memory) Program() *transitions.Program { return m.program }
+
+// Bound is 0: nothing outlives its call.
+func (m *Memory) Bound() time.Duration { return 0 }
+
+// Close does nothing: the operations stay readable.
+func (m *Memory) Close() error { return nil }
+
+// Now is the clock that leases and due times are judged by.
+func (m *Memory) Now() time.Time { return m.now().Truncate(time.Microsecond).UTC() }
+
+// Apply fires an event on one operation.
+func (m *Memory) Apply(ctx context.Context, event string, params transitions.Params) (Answer, error) {
+	answers, err := m.ApplyMany(ctx, event, []transitions.Params{params})
+	if err != nil {
+		return Answer{}, err
+	}
+	return answers[0], nil
+}
+
+// ApplyMany fires an event on several operations, each judged on its own; either all of it is kept or, after an error,
+// nothing.
+func (m *Memory) ApplyMany(ctx context.Context, event string, params []transitions.Params) ([]Answer, error) {
+	rule, err := m.ruleOf(ctx, event, params...)
+	if err != nil {
+		return nil, err
+	}
+	named := map[string]bool{}
+	for _, p := range params {
+		id := p["operation_id"].Text()
+		if named[id] {
+			return nil, &InvalidError{Field: "operation_id", Text: fmt.Sprintf("%q is named twice for one %s; fire it once an operation", id, event)}
+		}
+		named[id] = true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	answers := make([]Answer, len(params))
+	writes := make([]write, 0, len(params))
+	for i, p := range params {
+		answer, w, err := m.judge(rule, p)
+		if err != nil {
+			return nil, err
+		}
+		answers[i] = answer
+		if w != nil {
+			writes = append(writes, *w)
+		}
+	}
+	for _, w := range writes {
+		m.keep(w)
+	}
+	return answers, nil
+}
+
+// Take fires a claim or a sweep on up to limit operations that are due.
+func (m *Memory) Take(ctx context.Context, event string, params transitions.Params) ([]transitions.Row, error) {
+	rule, err := m.ruleOf(ctx, event, params)
+	if err != nil {
+		return nil, err
+	}
+	if !rule.Has(transitions.Batch) && !rule.Has(transitions.Sweep) {
+		return nil, &InvalidError{Field: "event", Text: event + " names its operation; it cannot find one by itself"}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	limit := params["limit"].Int()
+	var taken []transitions.Row
+	for _, id := range m.wakeful(rule) {
+		if int64(len(taken)) >= limit {
+			break
+		}
+		one := maps.Clone(params)
+		one["operation_id"] = transitions.TextValue(id)
+		answer, w, err := m.judge(rule, one)
+		if err != nil {
+			return nil, err
+		}
+		if answer.Applied {
+			m.keep(*w)
+			taken = append(taken, answer.Row)
+		}
+	}
+	return taken, nil
+}
+
+// wakeful lists the operations whose schedule and lease both lie in the past, in the order in which they are served.
+func (m *Memory) wakeful(rule *transitions.Rule) []string {
+	type candidate struct {
+		id             string
+		priority, wake int64
+	}
+	now := m.Now().UnixMicro()
+	var found []candidate
+	for id, row := range m.rows {
+		wake := m.get(row, "lease_until")
+		if due := m.get(row, "due_at"); wake.IsNull() || !due.IsNull() && due.Micros() > wake.Micros() {
+			wake = due
+		}
+		if wake.IsNull() || wake.Micros() > now {
+			continue
+		}
+		c := candidate{id: id, wake: wake.Micros()}
+		if rule.Has(transitions.Batch) {
+			c.priority = m.get(row, "priority").Int()
+		}
+		found = append(found, c)
+	}
+	slices.SortFunc(found, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.wake, b.wake), cmp.Compare(a.id, b.id))
+	})
+	ids := make([]string, len(found))
+	for i, c := range found {
+		ids[i] = c.id
+	}
+	return ids
+}
+
+// ruleOf finds an event's rule and refuses parameters that no database would take.
+func (m *Memory) ruleOf(ctx context.Context, event string, params ...transitions.Params) (*transitions.Rule, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("fire %s: not begun: %w", event, err)
+	}
+	rule := m.program.Rule(event)
+	if rule == nil {
+		return nil, &InvalidError{Field: "event", Text: fmt.Sprintf("table %s has no event %q", m.program.Name, event)}
+	}
+	for _, p := range params {
+		for _, d := range rule.Params {
+			if k := p[d.Name].Kind(); k != transitions.NoKind && k != d.Kind {
+				return nil, &InvalidError{Field: d.Name, Text: fmt.Sprintf("is of kind %s; %s takes %s", k, event, d.Kind)}
+			}
+		}
+	}
+	return rule, nil
+}
+
+// write is what an applied event leaves behind.
+type write struct {
+	verdict transitions.Verdict
+	at      time.Time
+}
+
+// judge evaluates an event on the operation that params name, and changes nothing yet.
+func (m *Memory) judge(rule *transitions.Rule, params transitions.Params) (Answer, *write, error) {
+	id, now := params["operation_id"].Text(), m.Now()
+	row := m.rows[id]
+	switch {
+	case rule.New && row != nil:
+		return Answer{Exists: true, Failed: []string{"new"}, Row: slices.Clone(row)}, nil, nil
+	case !rule.New && row == nil:
+		return Answer{}, nil, nil
+	}
+	v := m.program.Eval(rule.Event, row, params, transitions.World{Now: now.UnixMicro(), Taken: m.takenBut(id)})
+	answer := Answer{Applied: v.Applied, Exists: v.Applied || row != nil, Failed: v.Failed}
+	if answer.Exists {
+		answer.Row = slices.Clone(v.Row)
+	}
+	if !v.Applied {
+		return answer, nil, nil
+	}
+	if err := m.constrain(v.Row); err != nil {
+		return Answer{}, nil, fmt.Errorf("fire %s on operation %q: %w", rule.Event, id, err)
+	}
+	return answer, &write{v, now}, nil
+}
+
+func (m *Memory) takenBut(id string) func(provider, account, remoteID string) bool {
+	return func(provider, account, remoteID string) bool {
+		holder, ok := m.holders[remoteJob{provider, account, remoteID}]
+		return ok && holder != id
+	}
+}
+
+// keep writes what an event left behind.
+func (m *Memory) keep(w write) {
+	v := w.verdict
+	id := m.get(v.Row, "operation_id").Text()
+	m.place(v.Row)
+	if e := v.Evidence; e != nil {
+		m.evidence = append(m.evidence, EvidenceEntry{
+			Seq: int64(len(m.evidence) + 1), OperationID: id,
+			Provider: m.get(v.Row, "provider").Text(), Account: m.get(v.Row, "account").Text(),
+			Kind: e.Kind.Text(), Revision: e.Revision.Int(), Owner: e.Owner.Text(),
+			RemoteJobID: e.RemoteJobID.Text(), Detail: e.Detail.Bytes(), At: w.at,
+		})
+	}
+	if e := v.Entry; e != nil {
+		m.history = append(m.history, HistoryEntry{
+			Seq: int64(len(m.history) + 1), OperationID: id, Event: e.Event, From: e.From, To: e.To,
+			Owner: e.Owner.Text(), Revision: e.Revision, Reason: e.Reason.Text(), Reviewer: e.Reviewer.Text(),
+			Detail: e.Detail.Text(), Changes: changesJSON(e.Changes), At: w.at,
+		})
+	}
+}
+
+// place puts a row where the old one was, and keeps the index of remote jobs.
+func (m *Memory) place(row transitions.Row) {
+	id := m.get(row, "operation_id").Text()
+	if old := m.rows[id]; old != nil {
+		if job := m.jobOf(old); m.holders[job] == id {
+			delete(m.holders, job)
+		}
+	}
+	m.rows[id] = slices.Clone(row)
+	if job := m.jobOf(row); job.id != "" {
+		m.holders[job] = id
+	}
+}
+
+func (m *Memory) jobOf(row transitions.Row) remoteJob {
+	return remoteJob{m.get(row, "provider").Text(), m.get(row, "account").Text(), m.get(row, "remote_job_id").Text()}
+}
+
+// get reads a column, null if the table has no such column.
+func (m *Memory) get(row transitions.Row, column string) transitions.Value {
+	if i := m.program.Column(column); i >= 0 {
+		return row[i]
+	}
+	return transitions.NullValue
+}
+
+// Put places a hand-made row, whatever was there before, as an UPDATE by hand would: no event, no fence, no history.
+// The constraints of the SQL stores' tables hold here too. It is for tests.
+func (m *Memory) Put(row transitions.Row) error {
+	if len(row) != len(m.program.Columns) {
+		return fmt.Errorf("put a row: it has %d columns, the table %d", len(row), len(m.program.Columns))
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.constrain(row); err != nil {
+		return fmt.Errorf("put operation %q: %w", m.get(row, "operation_id").Text(), err)
+	}
+	m.place(row)
+	return nil
+}

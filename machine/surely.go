@@ -1,0 +1,64 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fencerow/fencerow/transitions"
+)
+
+// surely fires a lease holder's event until it is known whether it landed, or ctx ends: an unknown answer is asked
+// of history, and the same event is fired again under the same fence, which is harmless where the first one landed
+// late. A denial that follows an unknown answer may be one's own earlier success, so history is asked before it is
+// reported (contract A8, B9). Where ctx ends first, the error is the last one, and an *UnknownError if any was.
+func (m *Machine) surely(ctx context.Context, l *Lease, event string, params transitions.Params) (Operation, error) {
+	id, revision := l.Operation.OperationID, l.Revision
+	var unknown error
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		op, err := m.Fire(ctx, event, params)
+		if IsUnknown(err) {
+			unknown = err
+		}
+		if err == nil || (!IsUnknown(err) && !notRun(err) && unknown == nil) {
+			return op, err
+		}
+		if unknown != nil {
+			landed, askErr := m.Landed(ctx, id, event, revision)
+			if askErr == nil && landed {
+				return m.Get(ctx, id)
+			}
+			if _, denied := IsDenied(err); denied && askErr == nil {
+				return op, err // it ran, it was refused, and nothing of this revision is in history
+			}
+		}
+		select {
+		case <-ctx.Done():
+			if unknown != nil {
+				return Operation{}, unknown
+			}
+			return Operation{}, fmt.Errorf("%s on operation %q: gave up after %w", event, id, err)
+		case <-time.After(wait):
+		}
+	}
+}
+
+// decide fires a reviewer's or operator's event, which is bound to what was looked at and moves the revision by one,
+// and asks history where the answer was lost.
+func (m *Machine) decide(ctx context.Context, event string, seen Seen, params transitions.Params) (Operation, error) {
+	op, err := m.Fire(ctx, event, params)
+	if !IsUnknown(err) {
+		return op, err
+	}
+	id := params["operation_id"].Text()
+	entries, askErr := m.store.History(ctx, id)
+	if askErr != nil {
+		return Operation{}, err
+	}
+	for _, e := range entries {
+		if e.Event == event && e.Revision == seen.Revision+1 && e.Reviewer == params["reviewer"].Text() && e.Reason == params["reason"].Text() {
+			return m.Get(ctx, id)
+		}
+	}
+	return Operation{}, err
+}

@@ -1,0 +1,92 @@
+package worker
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/transitions"
+)
+
+// The defaults of a Config.
+const (
+	DefaultSlots   = 16
+	DefaultPoll    = time.Second
+	DefaultDrain   = 30 * time.Second
+	DefaultBrake   = 5
+	DefaultHold    = 15 * time.Minute
+	DefaultTimeout = 30 * time.Second
+)
+
+// Config is one worker process's share of the work of one provider and account.
+type Config struct {
+	Machine  *machine.Machine
+	Who      machine.Who        // claims name it and take no other's
+	Handlers map[string]Handler // by kind
+	Slots    int                // operations worked on at once, per action; 0 means DefaultSlots
+
+	// SubmitTimeout is the longest that a Submit may take. It must fit into the lease together with the margin
+	// (contract A10); 0 means DefaultTimeout.
+	SubmitTimeout time.Duration
+	// Hold is the longest that an observation or a delivery is renewed; 0 means DefaultHold.
+	Hold time.Duration
+	// Poll is how often the database is asked for due work while there is none; 0 means DefaultPoll.
+	Poll time.Duration
+	// Every and MaxEvery bound the time between two observations of one operation, growing with jitter.
+	Every, MaxEvery time.Duration
+	// Drain is what a request in flight gets at shutdown; 0 means DefaultDrain.
+	Drain time.Duration
+	// Brake is the number of submissions in a row with the same bad end that stop further sends; 0 means
+	// DefaultBrake, a negative one switches the brake off.
+	Brake int
+	// MaxSends is the number of submissions begun at most; 0 means no bound.
+	MaxSends int
+
+	Log *slog.Logger // nil means slog.Default
+	// Braked is called when the brake stops sends, with the reason, and with "" when they go on. It may be nil.
+	Braked func(reason string)
+	// Failpoint is called with the name of each step of a dispatch as it is reached; it may be nil. Tests stop,
+	// kill or cut off a process there.
+	Failpoint func(step string)
+}
+
+// withDefaults fills in what is not set and checks that the durations fit each other.
+func (c Config) withDefaults() (Config, error) {
+	if c.Machine == nil || len(c.Handlers) == 0 {
+		return c, fmt.Errorf("worker: a machine and at least one handler are needed")
+	}
+	if transitions.IsBlank(c.Who.Provider) {
+		return c, fmt.Errorf("worker: the provider is blank; claims must name it")
+	}
+	set := func(d *time.Duration, def time.Duration) {
+		if *d == 0 {
+			*d = def
+		}
+	}
+	set(&c.SubmitTimeout, DefaultTimeout)
+	set(&c.Hold, DefaultHold)
+	set(&c.Poll, DefaultPoll)
+	set(&c.Drain, DefaultDrain)
+	set(&c.Every, 2*time.Second)
+	set(&c.MaxEvery, 30*time.Second)
+	if c.Slots == 0 {
+		c.Slots = DefaultSlots
+	}
+	if c.Brake == 0 {
+		c.Brake = DefaultBrake
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	lease := c.Machine.Config()
+	if c.SubmitTimeout+lease.Margin > lease.TTL {
+		return c, fmt.Errorf("worker: a submit timeout of %s and a margin of %s do not fit into a lease of %s; use a longer lease or a shorter timeout",
+			c.SubmitTimeout, lease.Margin, lease.TTL)
+	}
+	if c.Slots < 0 || c.Every < 0 || c.MaxEvery < c.Every || c.Poll < 0 || c.Hold < 0 || c.Drain < 0 {
+		return c, fmt.Errorf("worker: slots %d, every %s, max every %s, poll %s, hold %s, drain %s: none may be negative, and every not above max every",
+			c.Slots, c.Every, c.MaxEvery, c.Poll, c.Hold, c.Drain)
+	}
+	return c, nil
+}
