@@ -3,6 +3,7 @@ package archtest
 import (
 	"errors"
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -109,7 +110,7 @@ func walk(visit func(name string, source []byte) error) error {
 			return err
 		}
 		if entry.IsDir() {
-			if name != "." && (entry.Name() == ".git" || entry.Name() == "bin") {
+			if name != "." && foreignFolder(where, entry.Name()) {
 				return filepath.SkipDir
 			}
 
@@ -128,6 +129,29 @@ func walk(visit func(name string, source []byte) error) error {
 
 		return visit(filepath.ToSlash(name), source)
 	})
+}
+
+// foreignFolder tells what lies in a clone and is not the project: git's own
+// folder, what was built, and a module cache that a continuous build keeps here.
+func foreignFolder(where, name string) bool {
+	switch name {
+	case ".ci", ".github":
+		return false
+	case "bin":
+		return true
+	}
+	if strings.HasPrefix(name, ".") {
+		return true
+	}
+
+	for _, cache := range []string{build.Default.GOPATH, os.Getenv("GOMODCACHE"), os.Getenv("GOCACHE")} {
+		if here, err := filepath.Abs(where); err == nil && cache != "" && here == filepath.Clean(cache) {
+			return true
+		}
+	}
+	_, err := os.Stat(filepath.Join(where, "go.mod"))
+
+	return err == nil // a module of its own
 }
 
 func binary(name string) bool {
