@@ -3,10 +3,35 @@ package worker
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/transitions"
 )
 
-// Worker runs the dispatcher, the observer and the deliverer of one process.
-type Worker struct{ cfg Config }
+// errShutdown and errLeaseOver are the causes with which a handler's context ends.
+var (
+	errShutdown  = errors.New("the worker is shutting down")
+	errLeaseOver = errors.New("the lease is over by the holder's own clock")
+	errLeaseLost = errors.New("the lease was lost: its renewal was denied")
+)
+
+// Worker runs the dispatcher, the observer and the deliverer of one process, for one provider and account.
+type Worker struct {
+	cfg     Config
+	machine *machine.Machine
+	brake   *brake
+	renewer *renewer
+	wake    map[string]chan struct{}
+	sends   atomic.Int64 // submissions begun
+	busy    sync.WaitGroup
+
+	soft context.Context // ends when shutdown begins: no claims, no new sends, no observing
+	hard context.Context // ends with the drain budget: requests in flight
+	last context.Context // ends when nothing can be stored any more
+}
 
 // New checks the configuration. It starts nothing.
 func New(cfg Config) (*Worker, error) {
@@ -14,11 +39,96 @@ func New(cfg Config) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Worker{cfg: cfg}, nil
+	w := &Worker{cfg: cfg, machine: cfg.Machine, wake: map[string]chan struct{}{}}
+	for _, action := range []string{transitions.Dispatch, transitions.Observe, transitions.Deliver} {
+		w.wake[action] = make(chan struct{}, 1)
+	}
+	w.brake = newBrake(cfg.Brake, func(reason string) {
+		if cfg.Braked != nil {
+			cfg.Braked(reason)
+		}
+		w.Wake(transitions.Dispatch)
+	})
+	w.renewer = newRenewer(cfg.Machine, cfg.Log)
+	return w, nil
 }
 
-// Run works until ctx ends, then drains: it claims nothing more, gives a request in flight the drain budget, writes
-// what is still open as uncertain with reason shutdown, and returns.
+// Wake makes the loop of an action ask the database at once instead of at the next poll.
+func (w *Worker) Wake(action string) {
+	select {
+	case w.wake[action] <- struct{}{}:
+	default:
+	}
+}
+
+// Sends is the number of submissions that were begun.
+func (w *Worker) Sends() int { return int(w.sends.Load()) }
+
+// storeBudget is what storing answers gets after the drain budget is spent.
+const storeBudget = 10 * time.Second
+
+// Run works until ctx ends, then drains (contract E1): it claims nothing more, gives a request in flight the drain
+// budget, writes what is still open then as uncertain with reason shutdown, and returns. The error tells what could
+// not be stored.
 func (w *Worker) Run(ctx context.Context) error {
-	return errors.New("under construction")
+	base := context.WithoutCancel(ctx)
+	var endHard, endLast context.CancelCauseFunc
+	w.soft = ctx
+	w.hard, endHard = context.WithCancelCause(base)
+	w.last, endLast = context.WithCancelCause(base)
+	defer endHard(nil)
+	defer endLast(nil)
+
+	renewing, stopRenewing := context.WithCancel(base)
+	var loops, renewal sync.WaitGroup
+	renewal.Go(func() { w.renewer.run(renewing) })
+	loops.Go(func() { w.loop(transitions.Dispatch, w.dispatch, w.sendable) })
+	loops.Go(func() { w.loop(transitions.Observe, w.observe, nil) })
+	if w.delivers() {
+		loops.Go(func() { w.loop(transitions.Deliver, w.deliver, nil) })
+	}
+	loops.Wait() // they end with ctx
+	err := w.drain(endHard, endLast)
+	stopRenewing()
+	renewal.Wait()
+	return err
+}
+
+func (w *Worker) delivers() bool {
+	for _, h := range w.cfg.Handlers {
+		if _, ok := h.(Deliverer); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// drain waits for what is in flight, in three steps that each end sooner if nothing is left.
+func (w *Worker) drain(endHard, endLast context.CancelCauseFunc) error {
+	done := make(chan struct{})
+	go func() { w.busy.Wait(); close(done) }()
+	steps := []struct {
+		budget time.Duration
+		end    context.CancelCauseFunc
+	}{{w.cfg.Drain, endHard}, {storeBudget, endLast}}
+	for _, step := range steps {
+		select {
+		case <-done:
+			return nil
+		case <-time.After(step.budget):
+			step.end(errShutdown)
+		}
+	}
+	select {
+	case <-done:
+		return nil
+	case <-time.After(time.Second):
+		return errors.New("shut down with a handler that does not heed its context: what it does is not known")
+	}
+}
+
+func (w *Worker) failpoint(step string) {
+	if w.cfg.Failpoint != nil {
+		w.cfg.Failpoint(step)
+	}
 }

@@ -1,0 +1,54 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fencerow/fencerow/machine"
+)
+
+// deliver brings one result home.
+func (w *Worker) deliver(l *machine.Lease) {
+	op := l.Operation
+	handler := w.cfg.Handlers[op.Kind]
+	if handler == nil {
+		w.giveBack(l, time.Minute, fmt.Sprintf("no handler here for kind %q", op.Kind))
+		return
+	}
+	ctx, done := w.renewer.hold(w.soft, l, w.cfg.Hold)
+	defer done()
+	d, err := w.bring(ctx, handler, op)
+	if err != nil && stopped(ctx) {
+		w.giveBack(l, 0, "")
+		return
+	}
+	switch {
+	case err == nil:
+		_, err = w.machine.Delivered(w.last, l, d.ObjectKey, d.SHA256, d.Bytes)
+	case IsDeliverFailed(err) || op.DeliveryAttempts >= op.DeliveryAttemptsMax:
+		_, err = w.machine.DeliverFailed(w.last, l, err.Error())
+	default:
+		_, err = w.machine.DeliverRetry(w.last, l, retryDelay(wishOf(err), op.DeliveryAttempts), err.Error())
+	}
+	if err != nil {
+		w.cfg.Log.Info("a delivery was not stored; it is repeated", "operation", op.OperationID, "error", err)
+	}
+}
+
+func (w *Worker) bring(ctx context.Context, h Handler, op machine.Operation) (d Delivered, err error) {
+	deliverer, ok := h.(Deliverer)
+	if !ok {
+		return d, DeliverFailed(fmt.Errorf("the handler for kind %q cannot deliver", op.Kind))
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			w.cfg.Log.Error("a handler panicked in Deliver", "operation", op.OperationID, "panic", p)
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return deliverer.Deliver(ctx, Delivery{
+		OperationID: op.OperationID, Kind: op.Kind, Provider: op.Provider, Account: op.Account,
+		RemoteJobID: op.RemoteJobID, Keep: kept(op), Snapshot: op.Snapshot, Attempt: int(op.DeliveryAttempts),
+	})
+}

@@ -1,0 +1,169 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/transitions"
+)
+
+// The steps of a dispatch, as Config.Failpoint is told of them.
+const (
+	StepClaimed  = "claimed"  // the lease is held; nothing was sent
+	StepBegun    = "begun"    // the intent is durable; nothing was sent
+	StepAnswered = "answered" // the handler returned; its answer is not stored
+	StepStored   = "stored"   // the answer is stored
+)
+
+// sendable is how many operations the dispatcher may claim now.
+func (w *Worker) sendable() int {
+	n := w.brake.quota()
+	if w.cfg.MaxSends > 0 {
+		n = min(n, w.cfg.MaxSends-w.Sends())
+	}
+	return max(0, n)
+}
+
+// spend counts one send; false means that no more are wanted.
+func (w *Worker) spend() bool {
+	n := w.sends.Add(1)
+	if w.cfg.MaxSends > 0 && n > int64(w.cfg.MaxSends) {
+		w.sends.Add(-1)
+		return false
+	}
+	return true
+}
+
+// dispatch sends one operation's request, at most once, and stores what that proved.
+func (w *Worker) dispatch(l *machine.Lease) {
+	w.failpoint(StepClaimed)
+	handler := w.cfg.Handlers[l.Operation.Kind]
+	if handler == nil {
+		w.giveBack(l, time.Minute, fmt.Sprintf("no handler here for kind %q", l.Operation.Kind))
+		return
+	}
+	leave, ok := w.brake.enter()
+	if !ok || w.soft.Err() != nil {
+		if ok {
+			w.brake.leave(leave, end{mute: true})
+		}
+		w.giveBack(l, 0, "")
+		return
+	}
+	if !w.spend() {
+		w.brake.leave(leave, end{mute: true})
+		w.giveBack(l, 0, "")
+		return
+	}
+	// A dispatch is renewed no longer than its request may take (contract A7).
+	ctx, done := w.renewer.hold(w.hard, l, w.cfg.SubmitTimeout+w.machine.Config().Margin)
+	defer done()
+	begun, err := w.machine.Begin(ctx, l)
+	if err != nil {
+		w.sends.Add(-1)
+		w.brake.leave(leave, end{mute: true})
+		w.notBegun(l, err)
+		return
+	}
+	w.failpoint(StepBegun)
+	accepted, err := w.submit(ctx, handler, begun, l)
+	w.failpoint(StepAnswered)
+	w.settle(l, accepted, err)
+	w.failpoint(StepStored)
+	w.brake.leave(leave, endOf(accepted, err))
+}
+
+// notBegun gives the lease up where the intent provably is not durable. Where nobody knows whether it is, nothing
+// was sent and nothing may be: the lease lapses, and the reconciler asks a reviewer.
+func (w *Worker) notBegun(l *machine.Lease, err error) {
+	if _, denied := machine.IsDenied(err); denied {
+		w.giveBack(l, 0, "")
+		return
+	}
+	w.cfg.Log.Warn("a submission was not begun and nothing was sent", "operation", l.Operation.OperationID,
+		"revision", l.Revision, "error", err)
+}
+
+// submit calls the handler. Its context ends with the lease, the submit timeout, or the drain budget; a panic is an
+// unknown end.
+func (w *Worker) submit(ctx context.Context, h Handler, op machine.Operation, l *machine.Lease) (a Accepted, err error) {
+	ctx, cancel := context.WithTimeout(ctx, w.cfg.SubmitTimeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			w.cfg.Log.Error("a handler panicked in Submit", "operation", op.OperationID, "panic", p, "stack", string(debug.Stack()))
+			err = Unknown(fmt.Errorf("panic: %v", p), ReasonPanic)
+		}
+	}()
+	left := l.Left()
+	if left <= 0 {
+		return a, NotSent(errLeaseOver)
+	}
+	return h.Submit(ctx, Submission{
+		OperationID: op.OperationID, Kind: op.Kind, Provider: op.Provider, Account: op.Account, Request: op.Request,
+		Attempt: int(op.Attempts), Revision: l.Revision, SendBy: time.Now().Add(left),
+	})
+}
+
+// classify reads a handler's error. What nobody classified is unknown, and so is what the shutdown cut off.
+func (w *Worker) classify(err error) *SubmitError {
+	var known *SubmitError
+	if !errors.As(err, &known) {
+		known = &SubmitError{Class: ClassUnknown, Reason: ReasonUnclassified, Key: ReasonUnclassified, Err: err}
+	}
+	if known.Class == ClassUnknown && known.Reason == ReasonNoResponse && context.Cause(w.hard) == errShutdown {
+		cut := *known
+		cut.Reason = ReasonShutdown
+		return &cut
+	}
+	return known
+}
+
+// endOf is what the brake counts: refused for key or credit, or uncertain.
+func endOf(a Accepted, err error) end {
+	var known *SubmitError
+	switch {
+	case err == nil && !transitions.UsableRemoteJobID(a.RemoteJobID):
+		return end{bad: ReasonMissingRemoteID, cause: errors.New("accepted without a usable remote job id")}
+	case err == nil:
+		return end{}
+	case !errors.As(err, &known):
+		return end{bad: ReasonUnclassified, cause: err}
+	case known.Class == ClassNotSent || known.Rate:
+		return end{mute: true}
+	case known.Class == ClassRejected:
+		return end{}
+	default:
+		return end{bad: string(known.Class) + " " + known.Key, cause: err}
+	}
+}
+
+// retryDelay is how long a request that provably created nothing waits for its next claim: the remote's own wish,
+// else growing with the attempts.
+func retryDelay(wish time.Duration, attempts int64) time.Duration {
+	if wish > 0 {
+		return wish + rand.N(wish/10+1)
+	}
+	d := min(time.Second<<min(max(attempts, 1)-1, 9), 5*time.Minute)
+	return d*3/4 + rand.N(d/4+1)
+}
+
+// giveBack releases a lease under which nothing was sent.
+func (w *Worker) giveBack(l *machine.Lease, delay time.Duration, reason string) {
+	if reason != "" {
+		w.cfg.Log.Warn("an operation is given back", "operation", l.Operation.OperationID, "why", reason)
+	}
+	ctx, cancel := context.WithTimeout(w.last, claimTimeout)
+	defer cancel()
+	if _, err := w.machine.Release(ctx, l, delay, reason); err != nil {
+		w.cfg.Log.Debug("a lease was not released; it lapses", "operation", l.Operation.OperationID, "error", err)
+	}
+	if l.Action == transitions.Dispatch && w.soft.Err() == nil {
+		w.Wake(transitions.Dispatch)
+	}
+}

@@ -1,0 +1,95 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/transitions"
+)
+
+// settle stores how a submission ended, under the lease that it was sent under. Shutdown does not cut it short but
+// bounds it; an answer that the fence refuses is kept as evidence (contract B5, B9).
+func (w *Worker) settle(l *machine.Lease, a Accepted, err error) {
+	ctx := w.last
+	if err == nil {
+		w.settleAccepted(ctx, l, a)
+		return
+	}
+	known := w.classify(err)
+	var stored error
+	switch known.Class {
+	case ClassRejected:
+		_, stored = w.machine.Rejected(ctx, l, known.Err.Error())
+	case ClassNotSent:
+		_, stored = w.machine.NotCreated(ctx, l, machine.ProofNotSent, retryDelay(known.RetryAfter, l.Operation.Attempts+1), known.Err.Error())
+	case ClassRefused:
+		_, stored = w.machine.NotCreated(ctx, l, machine.ProofRefused, retryDelay(known.RetryAfter, l.Operation.Attempts+1), known.Err.Error())
+	default:
+		if len(known.Raw) > 0 {
+			w.note(ctx, l, machine.Evidence{Kind: machine.EvidenceAnswer, Raw: known.Raw})
+		}
+		_, stored = w.machine.Unknown(ctx, l, known.Reason, known.Err.Error())
+	}
+	w.refused(ctx, l, stored, machine.Evidence{Kind: "late_" + string(known.Class), Raw: []byte(known.Err.Error())})
+}
+
+func (w *Worker) settleAccepted(ctx context.Context, l *machine.Lease, a Accepted) {
+	evidence := machine.Evidence{Kind: machine.EvidenceAccepted, RemoteJobID: a.RemoteJobID, Raw: a.Raw}
+	if !transitions.UsableRemoteJobID(a.RemoteJobID) {
+		raw := a.Raw
+		if raw == nil {
+			raw = []byte(a.RemoteJobID)
+		}
+		w.note(ctx, l, machine.Evidence{Kind: machine.EvidenceAnswer, Raw: raw})
+		_, err := w.machine.Unknown(ctx, l, ReasonMissingRemoteID, fmt.Sprintf("accepted with an id that cannot be one: %q", a.RemoteJobID))
+		w.refused(ctx, l, err, machine.Evidence{Kind: "late_unknown"})
+		return
+	}
+	_, err := w.machine.Accepted(ctx, l, a.RemoteJobID, a.Keep, w.cfg.Every)
+	if denied, ok := machine.IsDenied(err); ok && denied.Only("remote_job_id_free") {
+		w.note(ctx, l, evidence)
+		_, err = w.machine.Unknown(ctx, l, ReasonRemoteIDTaken, fmt.Sprintf("another operation of this provider and account holds the remote job id %q", a.RemoteJobID))
+	}
+	w.refused(ctx, l, err, evidence)
+}
+
+// refused keeps as evidence what the row did not take, because the lease was gone by then; the reconciler attaches it.
+// What cannot be stored at all is written to the log in one line.
+func (w *Worker) refused(ctx context.Context, l *machine.Lease, err error, e machine.Evidence) {
+	if err == nil {
+		return
+	}
+	if _, denied := machine.IsDenied(err); denied {
+		w.cfg.Log.Warn("an answer came after its lease was over; it is kept as evidence", "operation", l.Operation.OperationID,
+			"revision", l.Revision, "remote_job_id", e.RemoteJobID, "why", err)
+		err = w.note(ctx, l, e)
+	}
+	if err != nil {
+		w.cfg.Log.Error("an answer could not be stored", "operation", l.Operation.OperationID, "revision", l.Revision,
+			"remote_job_id", e.RemoteJobID, "kind", e.Kind, "error", err)
+	}
+}
+
+func (w *Worker) note(ctx context.Context, l *machine.Lease, e machine.Evidence) error {
+	e.Owner, e.Revision = l.Owner, l.Revision
+	_, err := w.machine.Note(ctx, l.Operation.OperationID, e)
+	return err
+}
+
+// kept reads the values that the answer of the submission left.
+func kept(op machine.Operation) map[string]string {
+	keep := map[string]string{}
+	if op.Keep != "" && json.Unmarshal([]byte(op.Keep), &keep) != nil {
+		return map[string]string{}
+	}
+	return keep
+}
+
+// stopped reports whether a handler's work was cut off by shutdown or the end of its lease, and not by the remote.
+func stopped(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, errShutdown) || errors.Is(cause, errLeaseOver) || errors.Is(cause, errLeaseLost) || ctx.Err() != nil
+}
