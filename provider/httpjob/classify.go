@@ -29,7 +29,7 @@ func (h *Handler) classify(s sending) (worker.Accepted, error) {
 			fmt.Errorf("%d connections were used for one submission", s.conns))
 	case s.err != nil:
 		reason := worker.ReasonUnclearAnswer
-		if s.received == 0 || isCut(s.err) {
+		if s.received == 0 || s.headCut || isCut(s.err) {
 			reason = worker.ReasonNoResponse
 		}
 		return h.end(s, worker.ClassUnknown, reason, reason, s.err)

@@ -20,6 +20,7 @@ type sending struct {
 	conns    int64 // that the transport had; more than one proves nothing
 	handed   int64 // bytes of the request handed to the connection
 	received int64 // bytes of the answer
+	headCut  bool  // the connection ended within the answer's head, which net/http may call malformed
 
 	answered bool // status and header are the answer's
 	status   int
@@ -54,7 +55,7 @@ func (h *Handler) send(ctx context.Context, sendBy time.Time, req *http.Request)
 	var s sending
 	resp, err := transport.RoundTrip(req.WithContext(ctx))
 	if err != nil {
-		s.err = err
+		s.err, s.headCut = err, w.ended.Load()
 	} else {
 		s.read(resp)
 	}

@@ -27,6 +27,7 @@ type wire struct {
 
 	dials    atomic.Int64
 	received atomic.Int64
+	ended    atomic.Bool // the answer's bytes came to an end, by a close or an error
 
 	mu     sync.Mutex
 	handed int64 // bytes of the request that were handed to the connection, whether it took them or not
@@ -132,10 +133,13 @@ func past(now, by time.Time) bool {
 	return !now.Before(by) || !now.Round(0).Before(by.Round(0))
 }
 
-// Read counts the answer's bytes.
+// Read counts the answer's bytes and notes their end.
 func (g *gate) Read(p []byte) (int, error) {
 	n, err := g.Conn.Read(p)
 	g.wire.received.Add(int64(n))
+	if err != nil {
+		g.wire.ended.Store(true)
+	}
 	return n, err
 }
 
