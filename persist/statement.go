@@ -12,9 +12,57 @@ type Statement struct {
 	Rule   *transitions.Rule
 }
 
+// Many is the form that fires an event on several operations by id, with arrays for parameters (PostgreSQL). It is the
+// stores' own: the command line lists the other forms.
+const Many transitions.Form = "many"
+
+// Limit is the parameter of the forms batch and sweep: how many operations at most.
+const Limit = "limit"
+
 // Step is a further statement of a Statement's transaction.
 type Step struct {
 	What   string // "evidence", "history" or "update"
 	SQL    string
 	Params []string
+}
+
+// Reader is a fixed statement that changes nothing.
+type Reader struct {
+	Name   string
+	SQL    string
+	Params []string
+}
+
+// Set is a compiled program: every statement that a store executes.
+type Set struct {
+	Dialect    Dialect
+	Names      Names
+	Program    *transitions.Program
+	Statements []Statement // in the table's order; one, then batch or sweep
+	Many       []Statement // in the table's order; none in SQLite
+	Readers    []Reader
+}
+
+// Statement finds an event's statement in a form, nil if there is none.
+func (s *Set) Statement(event string, form transitions.Form) *Statement {
+	list := s.Statements
+	if form == Many {
+		list = s.Many
+	}
+	for i := range list {
+		if list[i].Event == event && list[i].Form == form {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// Reader finds a reading statement by name, nil if there is none.
+func (s *Set) Reader(name string) *Reader {
+	for i := range s.Readers {
+		if s.Readers[i].Name == name {
+			return &s.Readers[i]
+		}
+	}
+	return nil
 }

@@ -1,0 +1,224 @@
+package persist
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fencerow/fencerow/transitions"
+)
+
+// PostgreSQL: one autocommit statement an event. It locks the row first and judges it afterwards, by a clock that was
+// read after the lock was had: an UPDATE that judges in its own WHERE and waits for a lock whose holder rolls back
+// writes although the lease ran out while it waited.
+
+// cte is one named part of a statement.
+type cte struct {
+	name         string
+	materialized bool // evaluated once, and before what reads it
+	sql          string
+}
+
+func with(parts []cte, last string) string {
+	texts := make([]string, len(parts))
+	for i, p := range parts {
+		how := " AS ("
+		if p.materialized {
+			how = " AS MATERIALIZED ("
+		}
+		texts[i] = p.name + how + "\n  " + p.sql + "\n)"
+	}
+	return "WITH " + strings.Join(texts, ", ") + "\n" + last
+}
+
+// bounded sets the longest wait for a lock, for this transaction only. Who reads it before taking a lock is bound.
+func (e *emitter) bounded() cte {
+	return cte{"bounded", true, fmt.Sprintf("SELECT set_config('lock_timeout', '%dms', true)", e.lockTimeout.Milliseconds())}
+}
+
+// clocked reads the clock once for every locked row.
+func clocked(from string) cte {
+	return cte{"clocked", true, "SELECT s.*, clock_timestamp() AS judged_at\n  FROM " + from + " AS s"}
+}
+
+// pgOne fires the event on one operation.
+func (e *emitter) pgOne(r *transitions.Rule) Statement {
+	s := e.at(&placeholders{}, "c", "c.judged_at")
+	parts := []cte{e.bounded(), {"seen", true, fmt.Sprintf(
+		"SELECT o.*\n  FROM bounded, %s AS o\n  WHERE o.operation_id = %s\n  FOR UPDATE OF o", e.names.operations(), s.param("operation_id", transitions.Text))}}
+	parts = append(parts, clocked("seen"))
+	parts = append(parts, e.pgJudge(r, s, "", "")...)
+	last := fmt.Sprintf("SELECT true AS applied, '{}'::text[] AS failed, %s\nFROM moved AS m\nUNION ALL\nSELECT false, j.failed, %s\nFROM judged AS j\nWHERE NOT EXISTS (SELECT FROM moved)",
+		idents("m.", e.columns), idents("j.", e.columns))
+	return Statement{Event: r.Event, Form: transitions.One, SQL: with(parts, last), Params: s.params.list(), Rule: r}
+}
+
+// pgMany fires the event on several operations, each judged on its own. They are locked in the order of their ids, so
+// that two such statements cannot lock each other out.
+func (e *emitter) pgMany(r *transitions.Rule) Statement {
+	s := e.at(&placeholders{}, "c", "c.judged_at")
+	input := s.inputTable(r)
+	s.input = "i"
+	if r.New {
+		return e.pgPrepareMany(r, s, input)
+	}
+	parts := []cte{e.bounded(), input, {"seen", true, fmt.Sprintf(
+		"SELECT o.*\n  FROM bounded, %s AS o\n  WHERE o.operation_id = ANY($1::text[])\n  ORDER BY o.operation_id\n  FOR UPDATE OF o", e.names.operations())}}
+	parts = append(parts, clocked("seen"))
+	parts = append(parts, e.pgJudge(r, s, "i.ordinal, ", "input AS i ON i.operation_id = c.operation_id")...)
+	last := fmt.Sprintf("SELECT j.ordinal, true AS applied, '{}'::text[] AS failed, %s\nFROM moved AS m\nJOIN judged AS j ON j.operation_id = m.operation_id\nUNION ALL\nSELECT j.ordinal, false, j.failed, %s\nFROM judged AS j\nWHERE NOT EXISTS (SELECT FROM moved AS m WHERE m.operation_id = j.operation_id)",
+		idents("m.", e.columns), idents("j.", e.columns))
+	return Statement{Event: r.Event, Form: Many, SQL: with(parts, last), Params: s.params.list(), Rule: r}
+}
+
+// inputTable turns the arrays into rows, numbered in the order in which the answers are wanted.
+func (s site) inputTable(r *transitions.Rule) cte {
+	arrays, names := make([]string, len(r.Params)), make([]string, len(r.Params))
+	for i, d := range r.Params {
+		arrays[i] = fmt.Sprintf("$%d::%s[]", s.params.number(d.Name), pgTypes[d.Kind])
+		names[i] = d.Name
+	}
+	return cte{"input", true, fmt.Sprintf("SELECT i.*\n  FROM unnest(%s)\n    WITH ORDINALITY AS i(%s, ordinal)", strings.Join(arrays, ", "), idents("", names))}
+}
+
+// pgPick fires the event on the operations that it finds due. The pick is limited and locks, so it stands in a part
+// that runs once: as a subselect of IN it was seen to claim more than its limit. All guards are in the pick, so that
+// no ineligible row takes an eligible one's place; then every row is judged again, by the clock after the lock.
+func (e *emitter) pgPick(r *transitions.Rule, form transitions.Form) Statement {
+	s := e.at(&placeholders{}, "o", "clock_timestamp()")
+	order := "o.wake_at"
+	if form == transitions.Batch {
+		order = "o.priority DESC, o.wake_at"
+	}
+	pick := fmt.Sprintf("SELECT o.*\n  FROM %s AS o\n  WHERE o.wake_at <= statement_timestamp()\n    AND %s\n  ORDER BY %s\n  LIMIT %s\n  FOR UPDATE OF o SKIP LOCKED",
+		e.names.operations(), s.guards(r, "    "), order, s.param(Limit, transitions.Int))
+	parts := []cte{{"picked", true, pick}, clocked("picked")}
+	s.row, s.now = "c", "c.judged_at"
+	parts = append(parts, e.pgJudge(r, s, "", "")...)
+	last := fmt.Sprintf("SELECT true AS applied, '{}'::text[] AS failed, %s\nFROM moved AS m\nJOIN judged AS j ON j.operation_id = m.operation_id\nORDER BY %s",
+		idents("m.", e.columns), strings.ReplaceAll(order, "o.", "j."))
+	return Statement{Event: r.Event, Form: form, SQL: with(parts, last), Params: s.params.list(), Rule: r}
+}
+
+// pgJudge judges the rows of clocked, moves those whose guards all hold, and writes what they leave behind.
+func (e *emitter) pgJudge(r *transitions.Rule, s site, extra, join string) []cte {
+	from := "clocked AS c"
+	if join != "" {
+		from += "\n  JOIN " + join
+	}
+	parts := []cte{{"judged", true, "SELECT c.*, " + extra + s.failed(r) + " AS failed\n  FROM " + from}}
+	s.row, s.now = "j", "j.judged_at"
+	from = "judged AS j"
+	if join != "" {
+		from += "\n  JOIN input AS i ON i.ordinal = j.ordinal"
+	}
+	parts = append(parts, cte{"moved", false, fmt.Sprintf("UPDATE %s AS o\n  SET %s\n  FROM %s\n  WHERE o.operation_id = j.operation_id AND j.failed = '{}'\n  RETURNING o.*",
+		e.names.operations(), s.sets(r), from)})
+	return append(parts, e.pgTraces(r, s, "moved AS m\n  JOIN "+strings.Replace(from, "judged AS j", "judged AS j ON j.operation_id = m.operation_id", 1))...)
+}
+
+// failed lists the guards that do not hold.
+func (s site) failed(r *transitions.Rule) string {
+	if len(r.Guards) == 0 {
+		return "'{}'::text[]"
+	}
+	parts := make([]string, len(r.Guards))
+	for i, g := range r.Guards {
+		parts[i] = "CASE WHEN " + s.cond(g.Expr) + " THEN NULL ELSE " + textLiteral(g.Name) + " END"
+	}
+	return "array_remove(ARRAY[\n      " + strings.Join(parts, ",\n      ") + "\n    ]::text[], NULL)"
+}
+
+// pgTraces writes history and evidence of what was moved. Neither has an ON CONFLICT: it would answer no row although
+// the operation was moved.
+func (e *emitter) pgTraces(r *transitions.Rule, s site, from string) []cte {
+	var parts []cte
+	if !silent(r) {
+		where := ""
+		if r.Quiet.IsSet() {
+			where = "\n  WHERE (" + s.cond(r.Quiet) + ") IS NOT TRUE"
+		}
+		fromPhase := s.column("phase")
+		if r.New {
+			fromPhase = "NULL"
+		}
+		values := strings.Join([]string{
+			"m.operation_id", textLiteral(r.Event), fromPhase, "m.phase", s.owner(r), "m.revision",
+			s.assigned(r.Reason, transitions.Text), s.assigned(r.Reviewer, transitions.Text), s.detail(r), e.pgChanges(r), s.now,
+		}, ", ")
+		parts = append(parts, cte{"history", false, fmt.Sprintf("INSERT INTO %s (%s)\n  SELECT %s\n  FROM %s%s", e.names.history(), historyColumns, values, from, where)})
+	}
+	if r.Evidence != nil && !r.New {
+		parts = append(parts, cte{"evidence", false, fmt.Sprintf("INSERT INTO %s (%s)\n  SELECT %s\n  FROM %s\n  WHERE %s",
+			e.names.evidence(), evidenceColumns, s.evidenceRow(r), from, s.cond(r.Evidence.When))})
+	}
+	return parts
+}
+
+// pairsPerObject keeps a call below the hundred arguments that a function may have.
+const pairsPerObject = 40
+
+// pgChanges writes the recorded columns with their values after the event: times as Unix microseconds, bytes as hex.
+func (e *emitter) pgChanges(r *transitions.Rule) string {
+	var objects, pairs []string
+	flush := func() {
+		objects = append(objects, "jsonb_build_object("+strings.Join(pairs, ", ")+")")
+		pairs = nil
+	}
+	for _, i := range r.Recorded {
+		c := e.program.Columns[i]
+		value := "m." + ident(c.Name)
+		switch c.Kind {
+		case transitions.Time:
+			value = "(extract(epoch FROM " + value + ") * 1000000)::bigint"
+		case transitions.Bytes:
+			value = "encode(" + value + ", 'hex')"
+		}
+		pairs = append(pairs, textLiteral(c.Name)+", "+value)
+		if len(pairs) == pairsPerObject {
+			flush()
+		}
+	}
+	if len(pairs) > 0 || len(objects) == 0 {
+		flush()
+	}
+	return strings.Join(objects, " || ")
+}
+
+// newExists is the guard that a creating event fails where the operation exists.
+const newExists = "new"
+
+// pgPrepare creates an operation, or answers with the one that exists. Where another transaction creates it at this
+// moment there may be no answer at all: its row is not yet visible. Asking again does no harm.
+func (e *emitter) pgPrepare(r *transitions.Rule) Statement {
+	s := e.at(&placeholders{}, "", "c.judged_at")
+	id := s.param("operation_id", transitions.Text)
+	parts := []cte{e.bounded(),
+		{"clocked", true, "SELECT clock_timestamp() AS judged_at\n  FROM bounded"},
+		{"judged", true, "SELECT c.*, " + s.failed(r) + " AS failed\n  FROM clocked AS c"}}
+	s.now = "j.judged_at"
+	parts = append(parts, e.pgInsert(r, s, "judged AS j", ""))
+	parts = append(parts, e.pgTraces(r, s, "moved AS m, judged AS j")...)
+	last := fmt.Sprintf("SELECT true AS applied, '{}'::text[] AS failed, %s\nFROM moved AS m\nUNION ALL\nSELECT false, ARRAY['%s'] || j.failed, %s\nFROM judged AS j, %s AS o\nWHERE o.operation_id = %s AND NOT EXISTS (SELECT FROM moved)",
+		idents("m.", e.columns), newExists, idents("o.", e.columns), e.names.operations(), id)
+	return Statement{Event: r.Event, Form: transitions.One, SQL: with(parts, last), Params: s.params.list(), Rule: r}
+}
+
+// pgPrepareMany creates several operations, in the order of their ids.
+func (e *emitter) pgPrepareMany(r *transitions.Rule, s site, input cte) Statement {
+	s.row, s.input, s.now = "", "c", "c.judged_at"
+	parts := []cte{e.bounded(), input,
+		{"clocked", true, "SELECT i.*, clock_timestamp() AS judged_at\n  FROM bounded, input AS i"},
+		{"judged", true, "SELECT c.*, " + s.failed(r) + " AS failed\n  FROM clocked AS c"}}
+	s.input, s.now = "j", "j.judged_at"
+	parts = append(parts, e.pgInsert(r, s, "judged AS j", "\n  ORDER BY j.operation_id"))
+	parts = append(parts, e.pgTraces(r, s, "moved AS m\n  JOIN judged AS j ON j.operation_id = m.operation_id")...)
+	last := fmt.Sprintf("SELECT j.ordinal, true AS applied, '{}'::text[] AS failed, %s\nFROM moved AS m\nJOIN judged AS j ON j.operation_id = m.operation_id\nUNION ALL\nSELECT j.ordinal, false, ARRAY['%s'] || j.failed, %s\nFROM judged AS j\nJOIN %s AS o ON o.operation_id = j.operation_id\nWHERE NOT EXISTS (SELECT FROM moved AS m WHERE m.operation_id = j.operation_id)",
+		idents("m.", e.columns), newExists, idents("o.", e.columns), e.names.operations())
+	return Statement{Event: r.Event, Form: Many, SQL: with(parts, last), Params: s.params.list(), Rule: r}
+}
+
+func (e *emitter) pgInsert(r *transitions.Rule, s site, from, order string) cte {
+	columns, values := s.newRow(r)
+	return cte{"moved", false, fmt.Sprintf("INSERT INTO %s AS o (%s)\n  SELECT %s\n  FROM %s\n  WHERE j.failed = '{}'%s\n  ON CONFLICT (operation_id) DO NOTHING\n  RETURNING o.*",
+		e.names.operations(), idents("", columns), strings.Join(values, ", "), from, order)}
+}

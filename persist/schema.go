@@ -1,0 +1,249 @@
+package persist
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fencerow/fencerow/transitions"
+)
+
+// Migration is one step of the tables' making. Its SQL is several statements; it runs in one transaction, and holds no
+// lock for which a writer would have to wait long.
+type Migration struct {
+	Version int
+	Name    string
+	SQL     string
+}
+
+// Schema lists the migrations of a program's tables, oldest first.
+func Schema(p *transitions.Program, d Dialect, n Names) ([]Migration, error) {
+	e := &emitter{program: p, dialect: d, names: n}
+	if err := e.check(); err != nil {
+		return nil, fmt.Errorf("write the tables of %s: %w", p.Name, err)
+	}
+	return []Migration{{Version: 1, Name: "tables", SQL: e.tables()}}, nil
+}
+
+// Ledger is the table of the migrations that were made.
+type Ledger struct {
+	Create string // makes the table if it is not there, and its schema
+	Read   string // version, name, at, oldest first
+	Record string // version, name
+}
+
+// LedgerOf writes the statements about the migrations table.
+func LedgerOf(d Dialect, n Names) Ledger {
+	now, types, parameters := "clock_timestamp()", []string{"integer", "text", "timestamptz"}, "$1::integer, $2::text"
+	create := ""
+	if n.Schema != "" {
+		create = "CREATE SCHEMA IF NOT EXISTS " + quoted(n.Schema) + ";\n"
+	}
+	if d == SQLite {
+		now, types, parameters, create = sqliteNow, []string{"INTEGER", "TEXT", "INTEGER"}, "?1, ?2", ""
+	}
+	return Ledger{
+		Create: create + fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n  version %s PRIMARY KEY,\n  name %s NOT NULL,\n  at %s NOT NULL\n);\n", n.migrations(), types[0], types[1], types[2]),
+		Read:   fmt.Sprintf("SELECT version, name, at FROM %s ORDER BY version", n.migrations()),
+		Record: fmt.Sprintf("INSERT INTO %s (version, name, at) VALUES (%s, %s)", n.migrations(), parameters, now),
+	}
+}
+
+func (e *emitter) tables() string {
+	parts := []string{e.operationsTable()}
+	parts = append(parts, e.operationsIndexes()...)
+	parts = append(parts, e.historyTable(), e.index("history_operation", "", e.names.history(), "operation_id, seq", ""))
+	parts = append(parts, e.evidenceTable(), e.index("evidence_operation", "", e.names.evidence(), "operation_id, seq", ""),
+		e.index("evidence_remote_job_id", "", e.names.evidence(), "provider, account, remote_job_id", ""))
+	return strings.Join(parts, "\n")
+}
+
+func (e *emitter) operationsTable() string {
+	width := 0
+	for _, c := range e.columnNames() {
+		width = max(width, len(c))
+	}
+	var lines []string
+	add := func(name, rest string) { lines = append(lines, fmt.Sprintf("  %-*s %s", width, name, rest)) }
+	for _, c := range e.program.Columns {
+		add(ident(c.Name), e.columnRest(c))
+	}
+	add("wake_at", e.typeOf(transitions.Time)+" GENERATED ALWAYS AS ("+e.wakeAt()+") STORED")
+	for _, c := range e.program.Columns {
+		if check := e.columnCheck(c); check != "" {
+			lines = append(lines, fmt.Sprintf("  CONSTRAINT %s CHECK (%s)", quoted(c.Name+"_allowed"), check))
+		}
+	}
+	if check := e.outcomeCheck(); check != "" {
+		lines = append(lines, "  CONSTRAINT outcome_by_phase CHECK ("+check+")")
+	}
+	storage := " STRICT"
+	if e.dialect == PostgreSQL {
+		// Free room in every page keeps updates within it; dead rows of a busy queue are cleared early.
+		storage = " WITH (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.05)"
+	}
+	return "CREATE TABLE " + e.names.operations() + " (\n" + strings.Join(lines, ",\n") + "\n)" + storage + ";"
+}
+
+func (e *emitter) columnNames() []string {
+	names := []string{"wake_at"}
+	for _, c := range e.program.Columns {
+		names = append(names, ident(c.Name))
+	}
+	return names
+}
+
+func (e *emitter) typeOf(k transitions.Kind) string {
+	if e.dialect == SQLite {
+		return sqliteTypes[k]
+	}
+	if k == transitions.Text {
+		return `text COLLATE "C"` // compared and ordered byte by byte, whatever the database's language
+	}
+	return pgTypes[k]
+}
+
+func (e *emitter) columnRest(c transitions.Column) string {
+	rest := e.typeOf(c.Kind)
+	if c.NotNull || c.Name == "operation_id" {
+		rest += " NOT NULL"
+	}
+	if !c.Default.IsNull() {
+		rest += " DEFAULT " + e.dialect.literal(c.Default, c.Kind)
+	}
+	if c.Name == "operation_id" {
+		rest += " PRIMARY KEY"
+	}
+	return rest
+}
+
+// columnCheck is what a column may hold. A null passes every CHECK.
+func (e *emitter) columnCheck(c transitions.Column) string {
+	name := ident(c.Name)
+	words := e.program.Words(c)
+	switch {
+	case len(words) > 0:
+		literals := make([]string, len(words))
+		for i, w := range words {
+			literals[i] = textLiteral(w)
+		}
+		return name + " IN (" + strings.Join(literals, ", ") + ")"
+	case c.Check == "usable":
+		return e.dialect.usableText(name)
+	case c.Check == "natural":
+		return name + " >= 0"
+	case c.Kind == transitions.Bool && e.dialect == SQLite:
+		return name + " IN (0, 1)"
+	}
+	return ""
+}
+
+// outcomeCheck ties the outcome to the phases that have one.
+func (e *emitter) outcomeCheck() string {
+	var phases []string
+	for _, p := range e.program.Phases {
+		if p.HasOutcome {
+			phases = append(phases, textLiteral(p.Name))
+		}
+	}
+	if len(phases) == 0 || !e.has("outcome") {
+		return ""
+	}
+	return "(phase IN (" + strings.Join(phases, ", ") + ")) = (outcome IS NOT NULL)"
+}
+
+// wakeAt is the one time by which work is found: the later of schedule and lease, whichever is set.
+func (e *emitter) wakeAt() string {
+	if e.dialect == SQLite {
+		return "max(coalesce(due_at, lease_until), coalesce(lease_until, due_at))"
+	}
+	return "greatest(due_at, lease_until)"
+}
+
+// operationsIndexes: work is found by one index. The phase is in no predicate: it would count as indexed, and every
+// change of it would cost an entry.
+func (e *emitter) operationsIndexes() []string {
+	on := e.names.operations()
+	indexes := []string{
+		e.index("operations_due", "", on, "next_action, provider, account, priority DESC, wake_at", "wake_at IS NOT NULL"),
+		e.index("operations_newest", "", on, "created_at DESC, operation_id DESC", ""),
+	}
+	if e.has("remote_job_id") {
+		indexes = append(indexes, e.index("operations_remote_job_id", "UNIQUE ", on, "provider, account, remote_job_id", "remote_job_id IS NOT NULL"))
+	}
+	if e.has("redo_of") {
+		indexes = append(indexes, e.index("operations_redo_of", "UNIQUE ", on, "redo_of", "redo_of IS NOT NULL"))
+	}
+	return indexes
+}
+
+// index writes one index. In PostgreSQL its schema is its table's; in SQLite the schema stands before the index.
+func (e *emitter) index(name, unique, on, columns, where string) string {
+	name = quoted(e.names.prefix() + name)
+	if e.dialect == SQLite && e.names.Schema != "" {
+		name, on = quoted(e.names.Schema)+"."+name, strings.TrimPrefix(on, quoted(e.names.Schema)+".")
+	}
+	if where != "" {
+		where = "\n  WHERE " + where
+	}
+	return fmt.Sprintf("CREATE %sINDEX %s\n  ON %s (%s)%s;", unique, name, on, columns, where)
+}
+
+// sequence is a column that numbers the rows as they are written.
+func (e *emitter) sequence() string {
+	if e.dialect == SQLite {
+		return "INTEGER PRIMARY KEY AUTOINCREMENT"
+	}
+	return "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
+}
+
+func (e *emitter) historyTable() string {
+	changes := "jsonb"
+	if e.dialect == SQLite {
+		changes = "TEXT"
+	}
+	return e.plainTable(e.names.history(), [][2]string{
+		{"seq", e.sequence()},
+		{"operation_id", e.typeOf(transitions.Text) + " NOT NULL"},
+		{"event", e.typeOf(transitions.Text) + " NOT NULL"},
+		{"from_phase", e.typeOf(transitions.Text)},
+		{"to_phase", e.typeOf(transitions.Text) + " NOT NULL"},
+		{"owner", e.typeOf(transitions.Text)},
+		{"revision", e.typeOf(transitions.Int) + " NOT NULL"},
+		{"reason", e.typeOf(transitions.Text)},
+		{"reviewer", e.typeOf(transitions.Text)},
+		{"detail", e.typeOf(transitions.Text)},
+		{"changes", changes + " NOT NULL"},
+		{"at", e.typeOf(transitions.Time) + " NOT NULL"},
+	})
+}
+
+func (e *emitter) evidenceTable() string {
+	return e.plainTable(e.names.evidence(), [][2]string{
+		{"seq", e.sequence()},
+		{"operation_id", e.typeOf(transitions.Text)},
+		{"provider", e.typeOf(transitions.Text)},
+		{"account", e.typeOf(transitions.Text)},
+		{"kind", e.typeOf(transitions.Text)},
+		{"revision", e.typeOf(transitions.Int)},
+		{"owner", e.typeOf(transitions.Text)},
+		{"remote_job_id", e.typeOf(transitions.Text)},
+		{"detail", e.typeOf(transitions.Bytes)},
+		{"at", e.typeOf(transitions.Time) + " NOT NULL"},
+	})
+}
+
+func (e *emitter) plainTable(name string, columns [][2]string) string {
+	width := 0
+	for _, c := range columns {
+		width = max(width, len(c[0]))
+	}
+	lines := make([]string, len(columns))
+	for i, c := range columns {
+		lines[i] = fmt.Sprintf("  %-*s %s", width, c[0], c[1])
+	}
+	storage := ""
+	if e.dialect == SQLite {
+		storage = " STRICT"
+	}
+	return "CREATE TABLE " + name + " (\n" + strings.Join(lines, ",\n") + "\n)" + storage + ";"
+}
