@@ -182,6 +182,16 @@ func givenToPick(r *transitions.Rule) *placeholders {
 	return p
 }
 
+// pickOrder is the order in which due operations are served: a batch by priority, then what has waited longest. The id
+// comes last, so that the order is the same on every database; it is in the index, so that nothing is sorted.
+func pickOrder(form transitions.Form) string {
+	order := "o.wake_at, o.operation_id"
+	if form == transitions.Batch {
+		order = "o.priority DESC, " + order
+	}
+	return order
+}
+
 // silent reports whether the rule never leaves history.
 func silent(r *transitions.Rule) bool {
 	return r.Quiet.IsSet() && r.Quiet.Op == transitions.OpLit && r.Quiet.Value.Bool()

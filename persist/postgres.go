@@ -85,10 +85,7 @@ func (s site) inputTable(r *transitions.Rule) cte {
 // no ineligible row takes an eligible one's place; then every row is judged again, by the clock after the lock.
 func (e *emitter) pgPick(r *transitions.Rule, form transitions.Form) Statement {
 	s := e.at(&placeholders{}, "o", "clock_timestamp()")
-	order := "o.wake_at"
-	if form == transitions.Batch {
-		order = "o.priority DESC, o.wake_at"
-	}
+	order := pickOrder(form)
 	pick := fmt.Sprintf("SELECT o.*\n  FROM %s AS o\n  WHERE o.wake_at <= statement_timestamp()\n    AND %s\n  ORDER BY %s\n  LIMIT %s\n  FOR UPDATE OF o SKIP LOCKED",
 		e.names.operations(), s.guards(r, "    "), order, s.param(Limit, transitions.Int))
 	parts := []cte{{"picked", true, pick}, clocked("picked")}

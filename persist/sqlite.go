@@ -31,10 +31,7 @@ func (e *emitter) sqliteOne(r *transitions.Rule) Statement {
 // sqlitePick finds the operations that are due; the steps are fired on each.
 func (e *emitter) sqlitePick(r *transitions.Rule, form transitions.Form) Statement {
 	s := e.at(givenToPick(r), "o", sqliteNow)
-	order := "o.wake_at"
-	if form == transitions.Batch {
-		order = "o.priority DESC, o.wake_at"
-	}
+	order := pickOrder(form)
 	sql := fmt.Sprintf("SELECT o.operation_id\nFROM %s AS o\nWHERE o.wake_at <= %s\n  AND %s\nORDER BY %s\nLIMIT %s",
 		e.names.operations(), sqliteNow, s.guards(r, "  "), order, s.param(Limit, transitions.Int))
 	return Statement{Event: r.Event, Form: form, SQL: sql, Params: s.params.list(), Then: e.sqliteSteps(r, givenToPick), Rule: r}

@@ -48,7 +48,7 @@ WHERE o.wake_at <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS IN
   AND o.phase IN ('prepared')
   AND (o.lease_until IS NULL OR o.lease_until <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER))
   AND o.cancel_requested_at IS NOT NULL
-ORDER BY o.wake_at
+ORDER BY o.wake_at, o.operation_id
 LIMIT ?3;
 
 -- then: history

@@ -60,7 +60,7 @@ WHERE o.wake_at <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS IN
   AND o.account = ?2
   AND o.outcome = 'succeeded'
   AND o.delivery_attempts < o.delivery_attempts_max
-ORDER BY o.priority DESC, o.wake_at
+ORDER BY o.priority DESC, o.wake_at, o.operation_id
 LIMIT ?5;
 
 -- then: history

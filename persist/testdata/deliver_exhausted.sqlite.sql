@@ -47,7 +47,7 @@ WHERE o.wake_at <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS IN
   AND o.phase IN ('delivering')
   AND (o.lease_until IS NULL OR o.lease_until <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER))
   AND NOT (o.delivery_attempts < o.delivery_attempts_max)
-ORDER BY o.wake_at
+ORDER BY o.wake_at, o.operation_id
 LIMIT ?2;
 
 -- then: history

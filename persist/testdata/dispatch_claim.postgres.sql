@@ -62,7 +62,7 @@ WITH picked AS MATERIALIZED (
     AND o.cancel_requested_at IS NULL
     AND NOT (o.duplicate_suspected OR o.outcome_contradicted)
     AND o.late_remote_job_id IS NULL
-  ORDER BY o.priority DESC, o.wake_at
+  ORDER BY o.priority DESC, o.wake_at, o.operation_id
   LIMIT $3::bigint
   FOR UPDATE OF o SKIP LOCKED
 ), clocked AS MATERIALIZED (
@@ -99,7 +99,7 @@ WITH picked AS MATERIALIZED (
 SELECT true AS applied, '{}'::text[] AS failed, m.operation_id, m.kind, m.provider, m.account, m.phase, m.next_action, m.request, m.priority, m.not_before, m.wants_delivery, m.can_investigate, m.remote_job_id, m.late_remote_job_id, m.evidence_seq, m.keep, m.lease_owner, m.lease_until, m.revision, m.due_at, m.attempts, m.delivery_attempts, m.submitted_at, m.outcome, m.delivery, m.object_key, m.object_sha256, m.object_bytes, m.snapshot, m.uncertain_reason, m.quarantine_until, m.observe_deadline, m.not_found_until, m.cancel_requested_at, m.duplicate_suspected, m.outcome_contradicted, m.not_created_revision, m.not_created_attempts, m.redo_of, m.observe_deadline_ms, m.not_found_grace_ms, m.quarantine_ms, m.delivery_attempts_max, m.created_at, m.updated_at
 FROM moved AS m
 JOIN judged AS j ON j.operation_id = m.operation_id
-ORDER BY j.priority DESC, j.wake_at;
+ORDER BY j.priority DESC, j.wake_at, j.operation_id;
 
 -- dispatch_claim, form many
 -- params: operation_id, provider, account, owner, ttl_ms

@@ -61,7 +61,7 @@ WHERE o.wake_at <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS IN
   AND o.cancel_requested_at IS NULL
   AND NOT (o.duplicate_suspected OR o.outcome_contradicted)
   AND o.late_remote_job_id IS NULL
-ORDER BY o.priority DESC, o.wake_at
+ORDER BY o.priority DESC, o.wake_at, o.operation_id
 LIMIT ?5;
 
 -- then: history

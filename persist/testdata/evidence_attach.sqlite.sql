@@ -62,7 +62,7 @@ WHERE o.wake_at <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS IN
   AND o.late_remote_job_id IS NOT NULL
   AND NOT (o.duplicate_suspected OR o.outcome_contradicted)
   AND NOT EXISTS (SELECT 1 FROM "fencerow_operations" AS t WHERE t.provider = o.provider AND t.account = o.account AND t.remote_job_id = o.late_remote_job_id AND t.operation_id <> o.operation_id)
-ORDER BY o.wake_at
+ORDER BY o.wake_at, o.operation_id
 LIMIT ?3;
 
 -- then: history

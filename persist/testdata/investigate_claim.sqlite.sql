@@ -52,7 +52,7 @@ WHERE o.wake_at <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS IN
   AND o.due_at <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)
   AND o.provider = ?1
   AND o.account = ?2
-ORDER BY o.priority DESC, o.wake_at
+ORDER BY o.priority DESC, o.wake_at, o.operation_id
 LIMIT ?5;
 
 -- then: history

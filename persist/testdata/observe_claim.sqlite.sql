@@ -56,7 +56,7 @@ WHERE o.wake_at <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS IN
   AND o.provider = ?1
   AND o.account = ?2
   AND (o.remote_job_id IS NOT NULL AND length(CAST(o.remote_job_id AS BLOB)) BETWEEN 1 AND 1024 AND instr(CAST(o.remote_job_id AS BLOB), x'00') = 0 AND o.remote_job_id NOT GLOB '*[^!-~]*')
-ORDER BY o.priority DESC, o.wake_at
+ORDER BY o.priority DESC, o.wake_at, o.operation_id
 LIMIT ?5;
 
 -- then: history

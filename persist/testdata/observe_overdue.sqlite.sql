@@ -48,7 +48,7 @@ WHERE o.wake_at <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS IN
   AND o.phase IN ('submitted', 'observing')
   AND (o.lease_until IS NULL OR o.lease_until <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER))
   AND o.observe_deadline <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)
-ORDER BY o.wake_at
+ORDER BY o.wake_at, o.operation_id
 LIMIT ?2;
 
 -- then: history

@@ -48,7 +48,7 @@ WHERE o.wake_at <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS IN
   AND o.phase IN ('submitted', 'observing')
   AND (o.lease_until IS NULL OR o.lease_until <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER))
   AND NOT (o.remote_job_id IS NOT NULL AND length(CAST(o.remote_job_id AS BLOB)) BETWEEN 1 AND 1024 AND instr(CAST(o.remote_job_id AS BLOB), x'00') = 0 AND o.remote_job_id NOT GLOB '*[^!-~]*')
-ORDER BY o.wake_at
+ORDER BY o.wake_at, o.operation_id
 LIMIT ?2;
 
 -- then: history

@@ -75,7 +75,7 @@ CREATE TABLE "fencerow_operations" (
   CONSTRAINT outcome_by_phase CHECK ((phase IN ('terminal', 'delivering')) = (outcome IS NOT NULL))
 ) STRICT;
 CREATE INDEX "fencerow_operations_due"
-  ON "fencerow_operations" (next_action, provider, account, priority DESC, wake_at)
+  ON "fencerow_operations" (next_action, provider, account, priority DESC, wake_at, operation_id)
   WHERE wake_at IS NOT NULL;
 CREATE INDEX "fencerow_operations_newest"
   ON "fencerow_operations" (created_at DESC, operation_id DESC);

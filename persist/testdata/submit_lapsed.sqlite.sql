@@ -45,7 +45,7 @@ FROM "fencerow_operations" AS o
 WHERE o.wake_at <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)
   AND o.phase IN ('submitting')
   AND (o.lease_until IS NULL OR o.lease_until <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER))
-ORDER BY o.wake_at
+ORDER BY o.wake_at, o.operation_id
 LIMIT ?2;
 
 -- then: history
