@@ -275,6 +275,7 @@ func TestARefusalHonoursRetryAfterWithinACap(t *testing.T) {
 		{"Retry-After: soon", 0},
 		{"Retry-After: 999999", time.Hour},
 		{"Retry-After: 99999999999999999999999999", time.Hour},
+		{"Retry-After: 9999999999", time.Hour}, // in nanoseconds it overflows
 		{"Date: " + now.Format(http.TimeFormat) + "\r\nRetry-After: " + now.Add(90*time.Second).Format(http.TimeFormat), 90 * time.Second},
 		{"Date: " + now.Format(http.TimeFormat) + "\r\nRetry-After: " + now.Add(-time.Hour).Format(http.TimeFormat), 0},
 		{"Date: " + now.Format(http.TimeFormat) + "\r\nRetry-After: " + now.Add(48*time.Hour).Format(http.TimeFormat), time.Hour},

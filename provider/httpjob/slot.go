@@ -17,8 +17,8 @@ import (
 
 // A slot is the place of one object in the output folder. Beside the objects, under .fencerow, each has a record: JSON
 // lines, the first of which names the operation that the key belongs to, and each further one a content that a
-// deliverer was about to put there, or the name of a file that it was about to download into. Both the record and the object are put in place by a hard link, which fails when
-// the name is taken. So:
+// deliverer was about to put there, or the name of a file that it was about to download into. Both the record and the
+// object are put in place by a hard link, which fails when the name is taken. So:
 //
 //   - The first operation to write a record has the key; another is refused.
 //   - An object is this operation's, and whole, if and only if its hash stands in the record.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -171,7 +173,12 @@ func TestTheDeadlineIsJudgedAfterTheHandshake(t *testing.T) {
 
 func TestTheConnectionCarriesNothingAfterTheDeadline(t *testing.T) {
 	t.Parallel()
-	remote := startRaw(t, nil, func(r *rawRemote, c net.Conn) { <-r.quit }) // reads nothing: the request gets stuck
+	given, read := make(chan struct{}), make(chan error, 1)
+	remote := startRaw(t, nil, func(r *rawRemote, c net.Conn) {
+		<-given // reads nothing before: the request gets stuck
+		_, err := io.Copy(io.Discard, c)
+		read <- err
+	})
 	h := newHandler(t, "http://"+remote.addr, httpjob.Options{}, "timeout: 5s", "timeout: 1h")
 	s := submission()
 	s.Request = bytes.Repeat([]byte("x"), 64<<20)
@@ -179,9 +186,14 @@ func TestTheConnectionCarriesNothingAfterTheDeadline(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	_, err := h.Submit(ctx, s)
+	close(given)
 	e := submitError(t, err)
 	if e.Class != worker.ClassUnknown || e.Reason != worker.ReasonNoResponse || ctx.Err() != nil {
 		t.Errorf("got %v (context: %v)", e, ctx.Err())
+	}
+	// What the kernel still held was dropped with the connection and did not follow later.
+	if err := <-read; !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the remote read on to %v", err)
 	}
 }
 
