@@ -22,8 +22,10 @@ type Memory struct {
 	mu       sync.Mutex
 	rows     map[string]transitions.Row
 	holders  map[remoteJob]string // operation ids by the remote job that they hold
-	history  []HistoryEntry
-	evidence []EvidenceEntry
+	redone   map[string]string    // operation ids by the operation that they redo
+	history  map[string][]HistoryEntry
+	evidence map[string][]EvidenceEntry
+	noted    int64 // the last sequence number of history and evidence
 }
 
 var _ Store = (*Memory)(nil)
@@ -41,7 +43,8 @@ func MemoryClock(now func() time.Time) MemoryOption { return func(m *Memory) { m
 func NewMemory(p *transitions.Program, options ...MemoryOption) *Memory {
 	m := &Memory{
 		program: p, now: time.Now,
-		rows: map[string]transitions.Row{}, holders: map[remoteJob]string{},
+		rows: map[string]transitions.Row{}, holders: map[remoteJob]string{}, redone: map[string]string{},
+		history: map[string][]HistoryEntry{}, evidence: map[string][]EvidenceEntry{},
 	}
 	for _, o := range options {
 		o(m)
@@ -230,33 +233,39 @@ func (m *Memory) keep(w write) {
 	id := m.get(v.Row, "operation_id").Text()
 	m.place(v.Row)
 	if e := v.Evidence; e != nil {
-		m.evidence = append(m.evidence, EvidenceEntry{
-			Seq: int64(len(m.evidence) + 1), OperationID: id,
+		m.noted++
+		m.evidence[id] = append(m.evidence[id], EvidenceEntry{
+			Seq: m.noted, OperationID: id,
 			Provider: m.get(v.Row, "provider").Text(), Account: m.get(v.Row, "account").Text(),
 			Kind: e.Kind.Text(), Revision: e.Revision.Int(), Owner: e.Owner.Text(),
 			RemoteJobID: e.RemoteJobID.Text(), Detail: e.Detail.Bytes(), At: w.at,
 		})
 	}
 	if e := v.Entry; e != nil {
-		m.history = append(m.history, HistoryEntry{
-			Seq: int64(len(m.history) + 1), OperationID: id, Event: e.Event, From: e.From, To: e.To,
+		m.noted++
+		m.history[id] = append(m.history[id], HistoryEntry{
+			Seq: m.noted, OperationID: id, Event: e.Event, From: e.From, To: e.To,
 			Owner: e.Owner.Text(), Revision: e.Revision, Reason: e.Reason.Text(), Reviewer: e.Reviewer.Text(),
 			Detail: e.Detail.Text(), Changes: changesJSON(e.Changes), At: w.at,
 		})
 	}
 }
 
-// place puts a row where the old one was, and keeps the index of remote jobs.
+// place puts a row where the old one was, and keeps the indexes.
 func (m *Memory) place(row transitions.Row) {
 	id := m.get(row, "operation_id").Text()
 	if old := m.rows[id]; old != nil {
 		if job := m.jobOf(old); m.holders[job] == id {
 			delete(m.holders, job)
 		}
+		delete(m.redone, m.get(old, "redo_of").Text())
 	}
 	m.rows[id] = slices.Clone(row)
 	if job := m.jobOf(row); job.id != "" {
 		m.holders[job] = id
+	}
+	if of := m.get(row, "redo_of").Text(); of != "" {
+		m.redone[of] = id
 	}
 }
 

@@ -101,13 +101,7 @@ func (m *Memory) History(ctx context.Context, id string) ([]HistoryEntry, error)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var found []HistoryEntry
-	for _, e := range m.history {
-		if e.OperationID == id {
-			found = append(found, e)
-		}
-	}
-	return found, nil
+	return slices.Clone(m.history[id]), nil
 }
 
 // Evidence reads what was noted about an operation, oldest first.
@@ -117,12 +111,9 @@ func (m *Memory) Evidence(ctx context.Context, id string) ([]EvidenceEntry, erro
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var found []EvidenceEntry
-	for _, e := range m.evidence {
-		if e.OperationID == id {
-			e.Detail = bytes.Clone(e.Detail)
-			found = append(found, e)
-		}
+	found := slices.Clone(m.evidence[id])
+	for i := range found {
+		found[i].Detail = bytes.Clone(found[i].Detail)
 	}
 	return found, nil
 }
@@ -147,7 +138,7 @@ func (m *Memory) Stats(ctx context.Context) ([]Stat, error) {
 			counts[key] = s
 		}
 		s.Count++
-		if due := m.get(row, "due_at"); !due.IsNull() && (s.OldestDue.IsZero() || due.Time().Before(s.OldestDue)) {
+		if due := m.get(row, "due_at"); !due.IsNull() && due.Micros() <= now && (s.OldestDue.IsZero() || due.Time().Before(s.OldestDue)) {
 			s.OldestDue = due.Time()
 		}
 		if until := m.get(row, "lease_until"); !until.IsNull() {
@@ -179,6 +170,9 @@ func (m *Memory) constrain(row transitions.Row) error {
 	job, id := m.jobOf(row), m.get(row, "operation_id").Text()
 	if holder, ok := m.holders[job]; job.id != "" && ok && holder != id {
 		return &InvalidError{Field: "remote_job_id", Text: fmt.Sprintf("%q is held by operation %q already", job.id, holder)}
+	}
+	if of := m.get(row, "redo_of").Text(); of != "" && m.redone[of] != "" && m.redone[of] != id {
+		return &InvalidError{Field: "redo_of", Text: fmt.Sprintf("operation %q was redone before, as %q; redo its successor", of, m.redone[of])}
 	}
 	phase := m.program.Phase(m.get(row, "phase").Text())
 	if has := !m.get(row, "outcome").IsNull(); m.program.Column("outcome") >= 0 && has != phase.HasOutcome {

@@ -1,0 +1,180 @@
+package machinetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/transitions"
+)
+
+// How many trials an event gets, beside one for every guard that alone decides.
+const (
+	appliedTrials  = 5 // that every guard lets pass
+	randomTrials   = 3 // in every phase
+	clockTolerance = 5 * time.Second
+)
+
+// everyEventInEveryPhase holds the store against Eval on hand-made rows, event by event: applied ones, ones that
+// exactly one guard refuses, and random ones in every phase.
+func everyEventInEveryPhase(s *suite) {
+	for n, where := range holders {
+		s.put(s.row(fmt.Sprintf("holder-%d", n), transitions.Submitted, where, values{"remote_job_id": taken}))
+	}
+	for n, rule := range s.p.Rules {
+		g := &generator{p: s.p, rule: rule, now: s.now, rng: rand.New(rand.NewPCG(1, uint64(n)))}
+		trials := s.trialsOf(g)
+		var rows []transitions.Row
+		for _, c := range trials {
+			if c.row != nil {
+				rows = append(rows, c.row)
+			}
+		}
+		s.put(rows...)
+		// The first ones go one by one, the others in one call: both ways have to mean the same.
+		alone := min(2, len(trials))
+		for i, c := range trials[:alone] {
+			answer, err := s.Store.Apply(s.ctx, rule.Event, c.params)
+			if err != nil {
+				s.Fatalf("fire %s: %v", rule.Event, err)
+			}
+			s.agrees(g, trials[i], answer)
+		}
+		var many []transitions.Params
+		for _, c := range trials[alone:] {
+			many = append(many, c.params)
+		}
+		answers, err := s.Store.ApplyMany(s.ctx, rule.Event, many)
+		if err != nil {
+			s.Fatalf("fire %d times %s: %v", len(many), rule.Event, err)
+		}
+		if len(answers) != len(many) {
+			s.Fatalf("fire %d times %s: got %d answers", len(many), rule.Event, len(answers))
+		}
+		for i, answer := range answers {
+			s.agrees(g, trials[alone+i], answer)
+		}
+	}
+}
+
+// trialsOf makes an event's trials. That every rule can be applied, and every guard can decide alone, is held against
+// the table in this package's own tests.
+func (s *suite) trialsOf(g *generator) []trial {
+	var trials []trial
+	name := func(what string) string { return fmt.Sprintf("%s-%s-%d", g.rule.Event, what, len(trials)) }
+	phases := g.rule.From
+	if g.rule.New {
+		phases = []string{""}
+	}
+	for range appliedTrials {
+		if c, ok := g.search(name("applied"), phases, applied); ok {
+			trials = append(trials, c)
+		}
+	}
+	for _, guard := range g.rule.Guards {
+		among := phases
+		if guard.Name == "operation_id" {
+			continue // no row can have a blank id; it has a clause of its own
+		}
+		if guard.Name == "phase" {
+			among = s.p.PhaseNames()
+		}
+		if c, ok := g.search(name(guard.Name), among, deniedOnlyBy(guard.Name)); ok {
+			trials = append(trials, c)
+		}
+	}
+	for _, phase := range s.p.PhaseNames() {
+		for range randomTrials {
+			trials = append(trials, g.random(name("random"), phase))
+		}
+	}
+	return trials
+}
+
+// agrees holds an answer, the row, the history and the evidence against Eval.
+func (s *suite) agrees(g *generator, c trial, got machine.Answer) {
+	s.Helper()
+	world := g.world()
+	if got.Applied {
+		world.Now = got.Row[s.p.Column("updated_at")].Micros()
+	}
+	want := s.p.Eval(g.rule.Event, c.row, c.params, world)
+	exists := c.row != nil || want.Applied
+	if diff := cmp.Diff(
+		machine.Answer{Applied: want.Applied, Exists: exists, Failed: want.Failed},
+		machine.Answer{Applied: got.Applied, Exists: got.Exists, Failed: got.Failed}, cmpopts.EquateEmpty()); diff != "" {
+		s.Errorf("%s: the verdict (-want +got):\n%s\non %v\nwith %v", c.id, diff, s.readable(c.row), c.params)
+		return
+	}
+	if !exists {
+		return
+	}
+	s.same(c.id+": the row of the answer", s.readable(want.Row), s.readable(s.near(want.Row, got.Row)))
+	s.same(c.id+": the row that is stored", s.readable(got.Row), s.readable(s.get(c.id)))
+	var entries []machine.HistoryEntry
+	if e := want.Entry; e != nil {
+		entries = append(entries, machine.HistoryEntry{
+			OperationID: c.id, Event: e.Event, From: e.From, To: e.To, Owner: e.Owner.Text(), Revision: e.Revision,
+			Reason: e.Reason.Text(), Reviewer: e.Reviewer.Text(), Detail: e.Detail.Text(),
+		})
+	}
+	s.sameHistory(c.id, entries...)
+	if want.Entry != nil {
+		s.sameChanges(c.id, want.Entry.Changes, got.Row)
+	}
+	var noted []machine.EvidenceEntry
+	if e := want.Evidence; e != nil {
+		noted = append(noted, machine.EvidenceEntry{
+			OperationID: c.id, Kind: e.Kind.Text(), Revision: e.Revision.Int(), Owner: e.Owner.Text(),
+			Provider: want.Row[s.p.Column("provider")].Text(), Account: want.Row[s.p.Column("account")].Text(),
+			RemoteJobID: e.RemoteJobID.Text(), Detail: e.Detail.Bytes(),
+		})
+	}
+	s.sameEvidence(c.id, noted...)
+}
+
+// sameChanges holds what a history row records against the row that the event left.
+func (s *suite) sameChanges(id string, want []transitions.Change, row transitions.Row) {
+	s.Helper()
+	entries := s.history(id)
+	if len(entries) != 1 {
+		return // told already
+	}
+	expected, got := map[string]string{}, map[string]string{}
+	for _, c := range want {
+		expected[c.Column] = row[s.p.Column(c.Column)].String()
+	}
+	for name, v := range s.decode(entries[0].Changes) {
+		got[name] = v.String()
+	}
+	s.same(id+": what history records", expected, got)
+}
+
+// near is got with the times of want, where they differ by no more than the statement took: a database may read its
+// clock more than once in an event.
+func (s *suite) near(want, got transitions.Row) transitions.Row {
+	out := make(transitions.Row, len(got))
+	for i, v := range got {
+		out[i] = v
+		if v.Kind() != transitions.Time || i >= len(want) || want[i].Kind() != transitions.Time {
+			continue
+		}
+		if apart := v.Time().Sub(want[i].Time()); apart.Abs() <= clockTolerance {
+			out[i] = want[i]
+		}
+	}
+	return out
+}
+
+// sameEvidence compares an operation's evidence, the sequence and the clock apart.
+func (s *suite) sameEvidence(id string, want ...machine.EvidenceEntry) {
+	s.Helper()
+	apart := cmpopts.IgnoreFields(machine.EvidenceEntry{}, "Seq", "At")
+	if diff := cmp.Diff(want, s.evidence(id), apart, cmpopts.EquateEmpty()); diff != "" {
+		s.Errorf("the evidence of %s (-want +got):\n%s", id, diff)
+	}
+}

@@ -1,0 +1,150 @@
+package machinetest
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/transitions"
+)
+
+func evidenceAlways(s *suite) {
+	for _, phase := range s.p.PhaseNames() {
+		for name, lease := range map[string]values{"-free": nil, "-held": s.leased(), "-lapsed": s.lapsed()} {
+			id := phase + name
+			row := s.row(id, phase, lease)
+			s.put(row)
+			op := s.must("evidence_noted", id, values{
+				"owner": "stranger", "revision": 1, "kind": "unclear", "remote_job_id": " not usable\u200b", "raw": []byte("502 Bad Gateway"),
+			})
+			s.same(id+": the row but for its evidence",
+				s.readable(s.with(row, values{"evidence_seq": 1, "updated_at": op.UpdatedAt})), s.readable(s.get(id)))
+			s.sameEvidence(id, machine.EvidenceEntry{
+				OperationID: id, Provider: provider, Account: account, Kind: "unclear", Revision: 1, Owner: "stranger",
+				RemoteJobID: " not usable\u200b", Detail: []byte("502 Bad Gateway"),
+			})
+		}
+	}
+}
+
+func evidenceRaw(s *suite) {
+	s.put(s.row("a", transitions.Uncertain))
+	var want []machine.EvidenceEntry
+	for _, raw := range [][]byte{nil, {}, {0}, {0xff, 0xfe, 0}, []byte("{\"a\":\"'\\\"\"}"), bytes.Repeat([]byte{7}, 70_000)} {
+		s.must("evidence_noted", "a", values{"kind": "note", "raw": raw})
+		want = append(want, machine.EvidenceEntry{OperationID: "a", Provider: provider, Account: account, Kind: "note", Detail: raw})
+	}
+	s.sameEvidence("a", want...)
+	s.has("a", values{"evidence_seq": len(want), "phase": transitions.Uncertain, "revision": 3})
+}
+
+func evidenceDuplicate(s *suite) {
+	accepted := func(id string) values { return values{"kind": "accepted", "remote_job_id": id} }
+	s.put(s.row("a", transitions.Uncertain), s.row("b", transitions.Observing), s.row("c", transitions.Prepared, s.leased()))
+
+	s.must("evidence_noted", "a", accepted("job-1"))
+	s.must("evidence_noted", "a", accepted("job-1"))
+	s.has("a", values{"late_remote_job_id": "job-1", "duplicate_suspected": false, "evidence_seq": 2})
+	s.must("evidence_noted", "a", accepted("job-2"))
+	s.has("a", values{"late_remote_job_id": "job-1", "duplicate_suspected": true, "evidence_seq": 3})
+	s.same("attached", []string{}, s.take("evidence_attach", 10))
+
+	s.must("evidence_noted", "b", accepted("job-b"))
+	s.has("b", values{"late_remote_job_id": nil, "duplicate_suspected": false})
+	s.must("evidence_noted", "b", accepted("job-other"))
+	s.has("b", values{"late_remote_job_id": "job-other", "duplicate_suspected": true, "remote_job_id": "job-b"})
+
+	// A prepared operation with a late id is begun by nobody, whoever holds it.
+	s.must("evidence_noted", "c", accepted("job-c"))
+	s.denied("submit_begin", "c", []string{"no_late_remote_job_id"}, held)
+
+	// The request was sent again on a reviewer's word; then the first send's answer comes to light.
+	s.put(s.row("d", transitions.Submitting, s.leased(), values{"attempts": 2, "revision": 6, "not_created_revision": 4, "not_created_attempts": 1}))
+	s.must("evidence_noted", "d", accepted("job-d"), values{"revision": 2})
+	s.has("d", values{"late_remote_job_id": "job-d", "duplicate_suspected": true})
+
+	s.denied("review_acknowledge", "a", []string{"evidence_seq"}, values{"evidence_seq": 2, "reviewer": "ann", "reason": "seen"})
+	s.must("review_acknowledge", "a", values{"evidence_seq": 3, "reviewer": "ann", "reason": "job-2 is another's"})
+	s.has("a", values{"duplicate_suspected": false, "late_remote_job_id": "job-1", "revision": 3})
+}
+
+func evidenceContradiction(s *suite) {
+	s.put(
+		s.row("a", transitions.Terminal),
+		s.row("b", transitions.Terminal, values{"outcome": "rejected"}),
+		s.row("c", transitions.Terminal, values{"outcome": "canceled"}),
+	)
+	s.must("evidence_noted", "a", values{"kind": "ended_succeeded"})
+	s.has("a", values{"outcome_contradicted": false})
+	s.must("evidence_noted", "a", values{"kind": "ended_failed", "raw": []byte("failed after all")})
+	s.has("a", values{"outcome_contradicted": true, "outcome": "succeeded", "phase": transitions.Terminal, "evidence_seq": 2})
+	for _, id := range []string{"b", "c"} {
+		s.must("evidence_noted", id, values{"kind": "accepted", "remote_job_id": "job-" + id})
+		s.has(id, values{"outcome_contradicted": true, "late_remote_job_id": "job-" + id})
+	}
+}
+
+func evidenceReplaced(s *suite) {
+	s.put(s.row("a", transitions.Uncertain, values{"remote_job_id": "job-old"}))
+	s.must("review_attach", "a", values{"revision": 3, "evidence_seq": 0, "reviewer": "ann", "reason": "found", "remote_job_id": "job-new"})
+	s.has("a", values{"remote_job_id": "job-new", "evidence_seq": 1, "phase": transitions.Submitted})
+	s.sameEvidence("a", machine.EvidenceEntry{
+		OperationID: "a", Provider: provider, Account: account, Kind: "replaced", RemoteJobID: "job-old", Revision: 3,
+	})
+}
+
+func remoteIDUnique(s *suite) {
+	s.put(
+		s.row("holder", transitions.Observing, values{"remote_job_id": "Job-1"}),
+		s.row("a", transitions.Submitting, s.leased()),
+		s.row("b", transitions.Submitting, s.leased(), values{"account": "other"}),
+		s.row("c", transitions.Submitting, s.leased()),
+	)
+	s.denied("submit_accepted", "a", []string{"remote_job_id_free"}, held, values{"remote_job_id": "Job-1"})
+	s.must("submit_accepted", "b", held, values{"remote_job_id": "Job-1"})
+	// Byte for byte: another case is another id.
+	s.must("submit_accepted", "c", held, values{"remote_job_id": "job-1"})
+	s.must("evidence_noted", "a", held, values{"kind": "accepted", "remote_job_id": "Job-1"})
+	s.must("submit_unknown", "a", held, values{"reason": "remote_id_taken"})
+	s.has("a", values{"phase": transitions.Uncertain, "uncertain_reason": "remote_id_taken", "late_remote_job_id": "Job-1"})
+	for id, want := range map[string]string{"Job-1": "holder", "job-1": "c", "JOB-1": ""} {
+		row, err := s.Store.Find(s.ctx, provider, account, id)
+		if err != nil {
+			s.Fatal(err)
+		}
+		if got := machine.OperationOf(s.p, s.orBlank(row)).OperationID; got != want {
+			s.Errorf("the operation that holds %q: got %q, want %q", id, got, want)
+		}
+	}
+}
+
+func (s *suite) orBlank(row transitions.Row) transitions.Row {
+	if row == nil {
+		return make(transitions.Row, len(s.p.Columns))
+	}
+	return row
+}
+
+func outcomeStays(s *suite) {
+	s.put(s.row("a", transitions.Observing, s.leased()))
+	late := values{"snapshot": []byte("running"), "delay_ms": 0, "provider": provider, "account": account, "remote_job_id": "job-a"}
+	s.must("notified_failed", "a", late, values{"snapshot": []byte("failed"), "reason": "nsfw"})
+	s.has("a", values{"phase": transitions.Terminal, "outcome": "failed", "revision": 4, "lease_owner": nil})
+	for _, event := range []string{"observe_pending", "observe_succeeded", "observe_canceled"} {
+		s.denied(event, "a", []string{"phase", "owner", "revision", "lease_live"}, held, late)
+	}
+	s.denied("notified_succeeded", "a", []string{"phase"}, late)
+	s.has("a", values{"outcome": "failed", "snapshot": []byte("failed")})
+
+	s.put(s.row("b", transitions.Submitted))
+	s.denied("notified_succeeded", "b", []string{"provider", "account", "remote_job_id"})
+	s.denied("notified_succeeded", "b", []string{"remote_job_id"}, late)
+	// Whoever observes is fenced out by the webhook.
+	s.put(s.row("c", transitions.Observing, s.leased(), values{"wants_delivery": true}))
+	s.must("notified_succeeded", "c", late, values{"remote_job_id": "job-c"})
+	s.has("c", values{"outcome": "succeeded", "delivery": "pending", "next_action": transitions.Deliver})
+	s.denied("observe_pending", "c", []string{"phase", "owner", "revision", "lease_live"}, held, late)
+	if due := s.op("c").DueAt; due.Sub(s.now).Abs() > time.Hour {
+		s.Errorf("a delivery is due at %s, want at once (%s)", due, s.now)
+	}
+}
