@@ -29,7 +29,7 @@ func (w *Worker) deliver(l *machine.Lease) {
 	case IsDeliverFailed(err) || op.DeliveryAttempts >= op.DeliveryAttemptsMax:
 		_, err = w.machine.DeliverFailed(w.last, l, err.Error())
 	default:
-		_, err = w.machine.DeliverRetry(w.last, l, retryDelay(wishOf(err), op.DeliveryAttempts), err.Error())
+		_, err = w.machine.DeliverRetry(w.last, l, retryDelay(RetryAfter(err), op.DeliveryAttempts), err.Error())
 	}
 	if err != nil {
 		w.cfg.Log.Info("a delivery was not stored; it is repeated", "operation", op.OperationID, "error", err)

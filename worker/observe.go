@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -32,7 +31,7 @@ func (w *Worker) observe(l *machine.Lease) {
 	var stored error
 	switch {
 	case err != nil:
-		after, stored = w.machine.Pending(w.last, l, nil, w.nextLook(op, wishOf(err)), err.Error())
+		after, stored = w.machine.Pending(w.last, l, nil, w.nextLook(op, RetryAfter(err)), err.Error())
 	case status.State == Pending:
 		after, stored = w.machine.Pending(w.last, l, status.Snapshot, w.nextLook(op, status.RetryAfter), status.Detail)
 	case status.State == NotFound:
@@ -104,18 +103,4 @@ func (w *Worker) nextLook(op machine.Operation, wish time.Duration) time.Duratio
 	d := min(max(w.cfg.Every, age/8), w.cfg.MaxEvery)
 	d = d*3/4 + rand.N(d/4+1)
 	return max(d, wish)
-}
-
-// RetryAfterError is an error with which the remote said when to ask again.
-type RetryAfterError interface {
-	error
-	RetryAfter() time.Duration
-}
-
-func wishOf(err error) time.Duration {
-	var r RetryAfterError
-	if errors.As(err, &r) {
-		return r.RetryAfter()
-	}
-	return 0
 }

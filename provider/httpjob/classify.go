@@ -138,6 +138,7 @@ func (h *Handler) end(s sending, class worker.Class, reason, key string, why err
 	}
 	if class == worker.ClassRefused {
 		e.RetryAfter = retryAfter(s.header, time.Now())
+		e.Rate = s.status == http.StatusTooManyRequests
 	}
 	return worker.Accepted{}, e
 }
