@@ -1,0 +1,98 @@
+package pgstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// runner sends one statement and hands its rows to each. Sent tells whether any of it may have left; a nil error means
+// that the rows were read to their end and that nothing failed after them, the commit included where it is the
+// statement's own.
+type runner interface {
+	run(ctx context.Context, sql string, args []any, each func(row) error) (sent bool, err error)
+	takesArrays() bool
+}
+
+// poolRunner sends every statement by itself: it commits when it succeeds.
+type poolRunner struct{ pool *pgxpool.Pool }
+
+func (poolRunner) takesArrays() bool { return true }
+
+func (p poolRunner) run(ctx context.Context, sql string, args []any, each func(row) error) (bool, error) {
+	conn, err := p.pool.Acquire(ctx)
+	if err != nil {
+		return false, fmt.Errorf("get a connection: %w", err)
+	}
+	defer conn.Release()
+	return query(ctx, conn, sql, args, each)
+}
+
+// txRunner sends statements in a transaction of the caller's.
+type txRunner struct{ tx pgx.Tx }
+
+func (txRunner) takesArrays() bool { return true }
+
+func (t txRunner) run(ctx context.Context, sql string, args []any, each func(row) error) (bool, error) {
+	return query(ctx, t.tx, sql, args, each)
+}
+
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+func query(ctx context.Context, q querier, sql string, args []any, each func(row) error) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	// The exec mode prepares nothing on the server, which a pooler would hand to somebody else. Never the simple
+	// protocol: there a lost answer looks like a statement that was not sent.
+	args = append([]any{pgx.QueryExecModeExec}, args...)
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		return true, err
+	}
+	defer rows.Close()
+	var first error
+	for rows.Next() {
+		if err := each(rows); err != nil && first == nil {
+			first = err // read on: the statement's own end is worth more
+		}
+	}
+	rows.Close()
+	if err := rows.Err(); err != nil {
+		return true, err
+	}
+	return true, first
+}
+
+// sqlRunner sends statements in a transaction of database/sql, whatever its driver.
+type sqlRunner struct{ tx *sql.Tx }
+
+func (sqlRunner) takesArrays() bool { return false }
+
+func (t sqlRunner) run(ctx context.Context, statement string, args []any, each func(row) error) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	rows, err := t.tx.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return true, err
+	}
+	var first error
+	for rows.Next() {
+		if err := each(rows); err != nil && first == nil {
+			first = err
+		}
+	}
+	if err := rows.Close(); err != nil {
+		return true, err
+	}
+	if err := rows.Err(); err != nil {
+		return true, err
+	}
+	return true, first
+}

@@ -1,0 +1,214 @@
+package pgstore_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/fencerow/fencerow/internal/pgtest"
+	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/machine/machinetest"
+	"github.com/fencerow/fencerow/persist"
+	"github.com/fencerow/fencerow/persist/pgstore"
+	"github.com/fencerow/fencerow/transitions"
+)
+
+// fixture is a store on a fresh database, and a second way into it.
+type fixture struct {
+	*testing.T
+	*pgstore.Store
+	ctx context.Context
+	url string
+}
+
+func open(t *testing.T, o pgstore.Options) *fixture {
+	t.Helper()
+	ctx := context.Background()
+	url := pgtest.URL(t)
+	store, err := pgstore.Open(ctx, url, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	if _, err := store.Migrate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return &fixture{t, store, ctx, url}
+}
+
+// connect gives a connection of its own, past the store.
+func (f *fixture) connect() *pgx.Conn {
+	f.Helper()
+	conn, err := pgx.Connect(f.ctx, f.url)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+func (f *fixture) exec(conn *pgx.Conn, sql string, args ...any) {
+	f.Helper()
+	if _, err := conn.Exec(f.ctx, sql, args...); err != nil {
+		f.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// put writes rows by hand; one that is there is replaced.
+func (f *fixture) put(ctx context.Context, rows ...transitions.Row) error {
+	conn, err := pgx.Connect(ctx, f.url)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	columns := f.Program().Columns
+	names, marks, sets := make([]string, len(columns)), make([]string, len(columns)), make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = c.Name
+		marks[i] = fmt.Sprintf("$%d", i+1)
+		sets[i] = fmt.Sprintf("%s = excluded.%s", c.Name, c.Name)
+	}
+	sql := fmt.Sprintf("INSERT INTO fencerow_operations (%s) VALUES (%s) ON CONFLICT (operation_id) DO UPDATE SET %s",
+		strings.Join(names, ", "), strings.Join(marks, ", "), strings.Join(sets, ", "))
+	for _, row := range rows {
+		args := make([]any, len(row))
+		for i, v := range row {
+			args[i] = plain(v)
+		}
+		if _, err := conn.Exec(ctx, sql, args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func plain(v transitions.Value) any {
+	switch v.Kind() {
+	case transitions.Text:
+		return v.Text()
+	case transitions.Bytes:
+		return v.Bytes()
+	case transitions.Int:
+		return v.Int()
+	case transitions.Bool:
+		return v.Bool()
+	case transitions.Time:
+		return v.Time()
+	default:
+		return nil
+	}
+}
+
+func TestPostgreSQLConforms(t *testing.T) {
+	t.Parallel()
+	machinetest.Run(t, func(t *testing.T) machinetest.Subject {
+		f := open(t, pgstore.Options{MaxConns: 4})
+		// The suite's random rows are redone from the same operation; the index has a test of its own.
+		f.exec(f.connect(), "DROP INDEX fencerow_operations_redo_of")
+		return machinetest.Subject{Store: f.Store, Put: f.put, Now: f.Now}
+	})
+}
+
+func TestPostgreSQLConformsUnderAnAwkwardSchemaAndPrefix(t *testing.T) {
+	t.Parallel()
+	f := open(t, pgstore.Options{Names: persist.Names{Schema: `my "own" Schema`, Prefix: `Job's "x"_`}})
+	f.prepared("a")
+	f.applied("dispatch_claim", "a", claim("w"))
+	status, err := f.MigrationStatus(f.ctx)
+	if err != nil || len(status) != 1 || status[0].At.IsZero() {
+		t.Errorf("the migrations are %+v with %v, want one that was made", status, err)
+	}
+}
+
+// params merges parameters.
+func params(sets ...transitions.Params) transitions.Params {
+	p := transitions.Params{}
+	for _, set := range sets {
+		for name, v := range set {
+			p[name] = v
+		}
+	}
+	return p
+}
+
+func text(name, s string) transitions.Params {
+	return transitions.Params{name: transitions.TextValue(s)}
+}
+func num(name string, n int64) transitions.Params {
+	return transitions.Params{name: transitions.IntValue(n)}
+}
+
+// claim is what a worker of provider video claims with.
+func claim(owner string) transitions.Params {
+	return params(text("owner", owner), num("ttl_ms", 60_000), text("provider", "video"), text("account", ""))
+}
+
+func held(owner string, revision int64) transitions.Params {
+	return params(text("owner", owner), num("revision", revision))
+}
+
+func request(id string) transitions.Params {
+	return transitions.Params{
+		"operation_id": transitions.TextValue(id), "kind": transitions.TextValue("video"),
+		"request": transitions.BytesValue([]byte("{}")),
+	}
+}
+
+func (f *fixture) fire(event, id string, sets ...transitions.Params) machine.Answer {
+	f.Helper()
+	answer, err := f.Apply(f.ctx, event, params(append(sets, text("operation_id", id))...))
+	if err != nil {
+		f.Fatalf("fire %s on %s: %v", event, id, err)
+	}
+	return answer
+}
+
+func (f *fixture) applied(event, id string, sets ...transitions.Params) machine.Operation {
+	f.Helper()
+	answer := f.fire(event, id, sets...)
+	if !answer.Applied {
+		f.Fatalf("%s on %s was denied: %v", event, id, answer.Failed)
+	}
+	return machine.OperationOf(f.Program(), answer.Row)
+}
+
+func (f *fixture) prepared(ids ...string) {
+	f.Helper()
+	for _, id := range ids {
+		f.applied("prepare", id, request(id))
+	}
+}
+
+func (f *fixture) op(id string) machine.Operation {
+	f.Helper()
+	rows, err := f.Get(f.ctx, id)
+	if err != nil || len(rows) != 1 {
+		f.Fatalf("read %s: %d rows, %v", id, len(rows), err)
+	}
+	return machine.OperationOf(f.Program(), rows[0])
+}
+
+// until waits for something that another connection does; it fails the test when that takes too long.
+func (f *fixture) until(what string, done func() bool) {
+	f.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !done() {
+		if time.Now().After(deadline) {
+			f.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+// waiters counts the sessions of the database that wait for a lock.
+func (f *fixture) waiters(conn *pgx.Conn) int {
+	f.Helper()
+	var n int
+	if err := conn.QueryRow(f.ctx, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&n); err != nil {
+		f.Fatal(err)
+	}
+	return n
+}

@@ -1,0 +1,189 @@
+package pgstore
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/transitions"
+)
+
+// row is a result row of pgx or of database/sql.
+type row interface{ Scan(into ...any) error }
+
+// argument is a value as pgx takes it.
+func argument(v transitions.Value) any {
+	switch v.Kind() {
+	case transitions.Text:
+		return v.Text()
+	case transitions.Bytes:
+		return v.Bytes()
+	case transitions.Int:
+		return v.Int()
+	case transitions.Bool:
+		return v.Bool()
+	case transitions.Time:
+		return v.Time()
+	default:
+		return nil
+	}
+}
+
+func arguments(names []string, params transitions.Params) []any {
+	args := make([]any, len(names))
+	for i, name := range names {
+		args[i] = argument(params[name])
+	}
+	return args
+}
+
+// arrays gives one array a parameter, over the calls at places.
+func arrays(rule *transitions.Rule, names []string, params []transitions.Params, places []int) []any {
+	kinds := map[string]transitions.Kind{}
+	for _, d := range rule.Params {
+		kinds[d.Name] = d.Kind
+	}
+	args := make([]any, len(names))
+	for i, name := range names {
+		column := func(n int) transitions.Value { return params[places[n]][name] }
+		switch kinds[name] {
+		case transitions.Text:
+			args[i] = array(len(places), column, transitions.Value.Text)
+		case transitions.Int:
+			args[i] = array(len(places), column, transitions.Value.Int)
+		case transitions.Bool:
+			args[i] = array(len(places), column, transitions.Value.Bool)
+		case transitions.Time:
+			args[i] = array(len(places), column, transitions.Value.Time)
+		case transitions.Bytes:
+			blobs := make([][]byte, len(places))
+			for n := range blobs {
+				blobs[n] = column(n).Bytes()
+			}
+			args[i] = blobs
+		}
+	}
+	return args
+}
+
+func array[T any](n int, column func(int) transitions.Value, plain func(transitions.Value) T) []*T {
+	list := make([]*T, n)
+	for i := range list {
+		if v := column(i); !v.IsNull() {
+			x := plain(v)
+			list[i] = &x
+		}
+	}
+	return list
+}
+
+// cell receives one column of a row, null or not.
+type cell struct {
+	kind  transitions.Kind
+	text  *string
+	bytes []byte
+	num   *int64
+	truth *bool
+	time  *time.Time
+}
+
+func (c *cell) into() any {
+	switch c.kind {
+	case transitions.Text:
+		return &c.text
+	case transitions.Bytes:
+		return &c.bytes
+	case transitions.Int:
+		return &c.num
+	case transitions.Bool:
+		return &c.truth
+	default:
+		return &c.time
+	}
+}
+
+func (c *cell) value() transitions.Value {
+	switch {
+	case c.text != nil:
+		return transitions.TextValue(*c.text)
+	case c.bytes != nil:
+		return transitions.BytesValue(c.bytes)
+	case c.num != nil:
+		return transitions.IntValue(*c.num)
+	case c.truth != nil:
+		return transitions.BoolValue(*c.truth)
+	case c.time != nil:
+		return transitions.TimeValue(*c.time)
+	default:
+		return transitions.NullValue
+	}
+}
+
+// scan reads a row's columns, which stand after what before takes.
+func (s *Store) scan(r row, before ...any) (transitions.Row, error) {
+	columns := s.program.Columns
+	cells := make([]cell, len(columns))
+	into := make([]any, 0, len(before)+len(cells))
+	into = append(into, before...)
+	for i := range cells {
+		cells[i].kind = columns[i].Kind
+		into = append(into, cells[i].into())
+	}
+	if err := r.Scan(into...); err != nil {
+		return nil, err
+	}
+	values := make(transitions.Row, len(cells))
+	for i := range cells {
+		values[i] = cells[i].value()
+	}
+	return values, nil
+}
+
+// answer reads what a statement says about one operation.
+func (s *Store) answer(r row, before ...any) (machine.Answer, error) {
+	var applied bool
+	var failed textArray
+	values, err := s.scan(r, append(before, &applied, &failed)...)
+	if err != nil {
+		return machine.Answer{}, err
+	}
+	return machine.Answer{Applied: applied, Exists: true, Failed: failed, Row: values}, nil
+}
+
+// textArray reads a text[] in the form in which PostgreSQL writes it, which every driver hands on.
+type textArray []string
+
+// Scan implements sql.Scanner.
+func (a *textArray) Scan(from any) error {
+	text, ok := from.(string)
+	if b, isBytes := from.([]byte); isBytes {
+		text, ok = string(b), true
+	}
+	if !ok || len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
+		return fmt.Errorf("read a text array: got %T %v", from, from)
+	}
+	*a = nil
+	var word strings.Builder
+	quoted, any := false, false
+	body := text[1 : len(text)-1]
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case c == '"':
+			quoted, any = !quoted, true
+		case c == '\\' && i+1 < len(body):
+			i++
+			word.WriteByte(body[i])
+		case c == ',' && !quoted:
+			*a = append(*a, word.String())
+			word.Reset()
+			any = false
+		default:
+			word.WriteByte(c)
+		}
+	}
+	if word.Len() > 0 || any || len(*a) > 0 {
+		*a = append(*a, word.String())
+	}
+	return nil
+}
