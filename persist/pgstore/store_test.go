@@ -107,8 +107,6 @@ func TestPostgreSQLConforms(t *testing.T) {
 	t.Parallel()
 	machinetest.Run(t, func(t *testing.T) machinetest.Subject {
 		f := open(t, pgstore.Options{MaxConns: 4})
-		// The suite's random rows are redone from the same operation; the index has a test of its own.
-		f.exec(f.connect(), "DROP INDEX fencerow_operations_redo_of")
 		return machinetest.Subject{Store: f.Store, Put: f.put, Now: f.Now}
 	})
 }
