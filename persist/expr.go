@@ -83,6 +83,9 @@ func (s site) operands(args []transitions.Expr, want transitions.Kind, needs int
 
 func (s site) write(x transitions.Expr, want transitions.Kind) (text string, binds int) {
 	a := x.Args
+	if want == transitions.NoKind {
+		want = s.kindOf(x)
+	}
 	switch x.Op {
 	case transitions.OpCol:
 		return s.column(x.Name), bindsAll
@@ -110,10 +113,16 @@ func (s site) write(x transitions.Expr, want transitions.Kind) (text string, bin
 	case transitions.OpIf:
 		return "CASE WHEN " + s.cond(a[0]) + " THEN " + s.expr(a[1], want) + " ELSE " + s.expr(a[2], want) + " END", bindsAll
 	case transitions.OpCoalesce:
+		if len(a) == 1 {
+			return s.write(a[0], want) // SQLite's coalesce() takes two or more
+		}
 		return "coalesce(" + strings.Join(s.operands(a, want, bindsOr), ", ") + ")", bindsAll
 	case transitions.OpAfter:
 		return s.after(a[0], a[1]), bindsPlus
 	case transitions.OpGreatest, transitions.OpLeast:
+		if len(a) == 1 {
+			return s.write(a[0], want) // with one argument SQLite's max() is an aggregate
+		}
 		return s.extreme(x, want), bindsAll
 	case transitions.OpUsable:
 		return s.dialect.usable(s.operand(a[0], transitions.Text, bindsAll)), bindsAll
@@ -188,9 +197,6 @@ func (s site) after(t, ms transitions.Expr) string {
 // extreme is the greatest or least operand that is not null. PostgreSQL's greatest() passes over nulls; SQLite's max()
 // is null with any null, so every operand that may be null gives way to one that is not.
 func (s site) extreme(x transitions.Expr, want transitions.Kind) string {
-	if len(x.Args) == 1 {
-		return "coalesce(" + s.expr(x.Args[0], want) + ", " + s.dialect.literal(transitions.NullValue, want) + ")"
-	}
 	parts := s.operands(x.Args, want, bindsOr)
 	if s.dialect == PostgreSQL {
 		return map[bool]string{true: "greatest(", false: "least("}[x.Op == transitions.OpGreatest] + strings.Join(parts, ", ") + ")"
