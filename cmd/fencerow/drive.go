@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/provider/httpjob"
+	"github.com/fencerow/fencerow/reconcile"
+	"github.com/fencerow/fencerow/worker"
+)
+
+// defaultOut is the folder of results.
+const defaultOut = "results"
+
+// workFlags are how a process works on operations.
+type workFlags struct {
+	provider, out      string
+	workers            int
+	lease, drain, poll time.Duration
+	brake, maxSends    int
+}
+
+func (f *workFlags) add(c *cobra.Command) {
+	providerFlag(c, &f.provider)
+	flags := c.Flags()
+	flags.StringVar(&f.out, "out", defaultOut, "folder that results are delivered to")
+	flags.IntVar(&f.workers, "workers", worker.DefaultSlots, "operations worked on at once")
+	flags.DurationVar(&f.lease, "lease", machine.DefaultTTL, "length of a lease; the provider file's submit timeout must fit into it")
+	flags.DurationVar(&f.drain, "drain", worker.DefaultDrain, "what requests in flight get when the program is stopped")
+	flags.DurationVar(&f.poll, "poll", worker.DefaultPoll, "how often the database is asked for due work while there is none")
+	flags.IntVar(&f.brake, "brake", worker.DefaultBrake, "submissions in a row with the same bad end that stop further sends; 0 is off")
+	flags.IntVar(&f.maxSends, "max-sends", 0, "submissions begun at most; 0 is no bound")
+}
+
+// check holds the flags against each other and against the provider file, before anything is touched.
+func (f *workFlags) check(spec *httpjob.Spec) error {
+	switch {
+	case f.workers < 1:
+		return usagef("--workers %d: want at least 1", f.workers)
+	case f.poll <= 0:
+		return usagef("--poll %s: must be more than 0", f.poll)
+	case f.drain <= 0:
+		return usagef("--drain %s: must be more than 0", f.drain)
+	case f.lease <= 0:
+		return usagef("--lease %s: must be more than 0", f.lease)
+	case f.brake < 0:
+		return usagef("--brake %d: want 0 for off, or a number of submissions", f.brake)
+	case f.maxSends < 0:
+		return usagef("--max-sends %d: want 0 for no bound, or a number of submissions", f.maxSends)
+	case spec.WantsDelivery() && f.out == "":
+		return usagef("--out is empty: the provider file delivers results; name the folder that they go to")
+	}
+	m, err := machine.New(machine.NewMemory(program()), f.machine())
+	if err != nil {
+		return usagef("--lease: %w", err)
+	}
+	if _, err := worker.New(f.config(m, spec, unused{})); err != nil {
+		return usagef("--lease %s, submit timeout %s of %s: %w", f.lease, spec.Timeout(), spec.File, err)
+	}
+	return nil
+}
+
+func (f *workFlags) machine() machine.Config { return machine.Config{TTL: f.lease} }
+
+func (f *workFlags) config(m *machine.Machine, spec *httpjob.Spec, h worker.Handler) worker.Config {
+	brake := f.brake
+	if brake == 0 {
+		brake = -1
+	}
+	return worker.Config{
+		Machine: m, Who: who(spec), Handlers: map[string]worker.Handler{spec.Kind: h}, Slots: f.workers,
+		SubmitTimeout: spec.Timeout(), Poll: f.poll, Every: spec.Every(), MaxEvery: spec.MaxEvery(),
+		Drain: f.drain, Brake: brake, MaxSends: f.maxSends,
+	}
+}
+
+// unused stands in for a handler while a configuration is only checked.
+type unused struct{ worker.Handler }
+
+// engine is a worker and a reconciler at work in this process.
+type engine struct {
+	app     *app
+	worker  *worker.Worker
+	handler *httpjob.Handler
+	sweeper *reconcile.Reconciler
+	cancel  context.CancelFunc
+	done    chan error
+	swept   chan struct{}
+}
+
+// start begins to work. The end of ctx drains it, like stop. What the provider has to report goes to another log than
+// what the loops have.
+func (a *app) start(ctx context.Context, f *workFlags, m *machine.Machine, spec *httpjob.Spec, log, reports *slog.Logger) (*engine, error) {
+	handler, err := httpjob.New(spec, httpjob.Options{OutDir: f.out, Logger: reports})
+	if err != nil {
+		return nil, err
+	}
+	config := f.config(m, spec, handler)
+	config.Log, config.Braked = log, a.braked
+	w, err := worker.New(config)
+	if err != nil {
+		return nil, err
+	}
+	// Another process that died is waited for as long as its lease; looking a few times in that time is enough.
+	interval := min(max(f.lease/5, time.Second), reconcile.DefaultInterval)
+	sweeper, err := reconcile.New(m, reconcile.Options{Interval: interval, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{app: a, worker: w, handler: handler, sweeper: sweeper, done: make(chan error, 1), swept: make(chan struct{})}
+	ctx, e.cancel = context.WithCancel(ctx)
+	go func() { e.done <- w.Run(ctx) }()
+	go func() {
+		defer close(e.swept)
+		sweeper.Run(ctx)
+	}()
+	return e, nil
+}
+
+// stop drains what is in flight and waits for its end.
+func (e *engine) stop() error {
+	e.cancel()
+	err := <-e.done
+	<-e.swept
+	if closeErr := e.handler.Close(); closeErr != nil {
+		e.app.sayf("fencerow: closing the provider: %v", closeErr)
+	}
+	if err != nil {
+		return fmt.Errorf("draining: %w", err)
+	}
+	return nil
+}
+
+// braked tells a person why nothing is sent any more, and how it goes on.
+func (a *app) braked(reason string) {
+	if reason == "" {
+		a.sayf("fencerow: the brake is off again: requests are sent")
+		return
+	}
+	a.sayf("fencerow: the brake is on: %s", reason)
+	a.sayf("  What to do: mend the cause at the remote (key, credit, address, outage) and let this go on; it tries by itself.")
+	a.sayf("  Or stop this with Ctrl-C and run the same command again later: nothing is lost. --brake 0 sends without a brake.")
+}

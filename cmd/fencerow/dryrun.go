@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fencerow/fencerow/internal/input"
+	"github.com/fencerow/fencerow/provider/httpjob"
+)
+
+// dryRun says what a run would do. It creates no database.
+func (a *app) dryRun(ctx context.Context, in *input.File, spec *httpjob.Spec, f *runFlags) error {
+	b := &batch{app: a, spec: spec, in: in, stored: map[string]bool{}}
+	unsettled := 0
+	s, err := a.open(ctx, reading)
+	var none *noDatabaseError
+	switch {
+	case errors.As(err, &none):
+		fmt.Fprintf(a.stdout, "would create the database %s\n", clean(none.name))
+	case err != nil:
+		return err
+	default:
+		defer s.close()
+		b.machine = s.machine
+		if err := b.known(ctx); err != nil {
+			return err
+		}
+		track := newTracker(s.machine, in.Items)
+		if err := track.look(ctx); err != nil {
+			return fmt.Errorf("reading how far the operations are: %w", err)
+		}
+		for _, p := range track.places {
+			if !p.settled() {
+				unsettled++
+			}
+		}
+		fmt.Fprintf(a.stdout, "would use the database %s\n", clean(s.name))
+	}
+	fmt.Fprintf(a.stdout, "would prepare %d operations (%s); %d are known already, %d of them not settled\n",
+		len(in.Items)-len(b.stored), clean(providerWords(spec)), len(b.stored), unsettled)
+	sends := "no bound on sends"
+	if f.maxSends > 0 {
+		sends = fmt.Sprintf("at most %d sends", f.maxSends)
+	}
+	fmt.Fprintf(a.stdout, "would then send with %d workers, %s; nothing was prepared and nothing was sent\n", f.workers, sends)
+	return nil
+}

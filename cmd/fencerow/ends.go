@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/fencerow/fencerow/transitions"
+)
+
+// end is one way in which operations ended, and the command that shows them.
+type end struct {
+	name  string
+	count int
+	good  bool
+	show  []string
+}
+
+// ends counts how the operations of the input ended.
+func (r *runner) ends() []end {
+	list := func(flags ...string) []string { return append([]string{"list"}, flags...) }
+	all := []end{
+		{name: "delivered", good: true, show: list("--delivery", "delivered")},
+		{name: "succeeded without delivery", good: !r.batch.spec.WantsDelivery(), show: list("--outcome", "succeeded")},
+		{name: "failed", show: list("--outcome", "failed")},
+		{name: "rejected", show: list("--outcome", "rejected")},
+		{name: "canceled", show: list("--outcome", "canceled")},
+		{name: "abandoned", show: list("--outcome", "abandoned")},
+		{name: "delivery failed", show: list("--delivery", "failed")},
+		{name: "still prepared", show: list("--phase", transitions.Prepared)},
+		{name: "in flight", show: []string{"stats"}},
+	}
+	at := map[string]int{}
+	for i, e := range all {
+		at[e.name] = i
+	}
+	for _, reason := range program().Reasons {
+		at["uncertain: "+reason] = len(all)
+		all = append(all, end{name: "uncertain: " + reason, show: []string{"review", "list"}})
+	}
+	for _, item := range r.batch.in.Items {
+		all[at[r.track.places[item.ID].end()]].count++
+	}
+	return all
+}
+
+func (p place) end() string {
+	switch {
+	case p.phase == transitions.Uncertain:
+		return "uncertain: " + p.reason
+	case p.phase == transitions.Prepared:
+		return "still prepared"
+	case p.inFlight():
+		return "in flight"
+	case p.outcome != "succeeded":
+		return p.outcome
+	case p.delivery == "delivered":
+		return "delivered"
+	case p.delivery == "failed":
+		return "delivery failed"
+	}
+	return "succeeded without delivery"
+}
+
+// printEnds is the table at the end of a run.
+func (a *app) printEnds(ends []end, file string, sends int) error {
+	if a.json {
+		return a.printEndsJSON(ends, file, sends)
+	}
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	total := 0
+	for _, e := range ends {
+		total += e.count
+		if e.count > 0 {
+			fmt.Fprintf(w, "%s\t%d\t%s\n", e.name, e.count, clean(a.command(e.show...)))
+		}
+	}
+	fmt.Fprintf(w, "all\t%d\t%d requests sent by this run\n", total, sends)
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if file != "" {
+		fmt.Fprintf(a.stdout, "results: %s\n", clean(file))
+	}
+	return nil
+}
+
+func (a *app) printEndsJSON(ends []end, file string, sends int) error {
+	counted := map[string]int{}
+	total := 0
+	for _, e := range ends {
+		counted[e.name] = e.count
+		total += e.count
+	}
+	return json.NewEncoder(a.stdout).Encode(struct {
+		Ends    map[string]int `json:"ends"`
+		Total   int            `json:"total"`
+		Sends   int            `json:"sends"`
+		Results *string        `json:"results"`
+	}{counted, total, sends, opt(file)})
+}

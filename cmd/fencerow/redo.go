@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/transitions"
+)
+
+func (a *app) redoVerb() *cobra.Command {
+	var f reviewFlags
+	var as string
+	c := &cobra.Command{
+		Use:   "redo ID",
+		Short: "Prepare a new operation with the request of one that ended without a result",
+		Long: `Redo prepares a new operation with the same request, linked to the old one, which stays as it is. The old one
+has failed, was rejected or was abandoned; of an abandoned one it needs what review not-created needs.`,
+		Example: `  fencerow redo clip-001 --as clip-001-b --reviewer ada --reason "the model works again"`,
+		Args:    exactly("ID"),
+		RunE: func(c *cobra.Command, args []string) error {
+			d, err := f.decision(true)
+			switch {
+			case err != nil:
+				return err
+			case transitions.IsBlank(as):
+				return usagef("--as is missing: give the new operation an id of its own")
+			case as == args[0]:
+				return usagef("--as %q is the old operation's id: give the new one an id of its own", as)
+			}
+			return a.decided(c.Context(), args[0], func(ctx context.Context, m *machine.Machine) (machine.Operation, error) {
+				done, err := m.Redo(ctx, args[0], as, d, f.override)
+				if err != nil {
+					return done.Operation, err
+				}
+				if !a.json {
+					fmt.Fprintf(a.stdout, "%s repeats ", clean(as))
+				}
+				return done.Operation, nil
+			})
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&as, "as", "", "id of the new operation (required)")
+	flags.StringVar(&f.reviewer, "reviewer", "", "who decides (required; kept)")
+	flags.StringVar(&f.reason, "reason", "", "why (required; kept)")
+	flags.BoolVar(&f.override, "override-quarantine", false, "of an abandoned one: take the risk that an old sender still sends; recorded")
+	return c
+}

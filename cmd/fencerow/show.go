@@ -1,0 +1,283 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/transitions"
+)
+
+func (a *app) showVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show ID",
+		Short: "Show one operation with its history and evidence",
+		Example: `  fencerow show clip-001
+  fencerow show clip-001 --json | jq .history`,
+		Args: exactly("ID"),
+		RunE: func(c *cobra.Command, args []string) error { return a.show(c.Context(), args[0]) },
+	}
+}
+
+func (a *app) show(ctx context.Context, id string) error {
+	s, err := a.open(ctx, reading)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	op, err := s.machine.Get(ctx, id)
+	if err != nil {
+		return fmt.Errorf("showing it from %s: %w", s.name, err)
+	}
+	history, err := s.store.History(ctx, id)
+	if err != nil {
+		return fmt.Errorf("reading the history of operation %q: %w", id, err)
+	}
+	evidence, err := s.store.Evidence(ctx, id)
+	if err != nil {
+		return fmt.Errorf("reading the evidence of operation %q: %w", id, err)
+	}
+	if a.json {
+		return a.showJSON(op, history, evidence)
+	}
+	if err := a.showColumns(op); err != nil {
+		return err
+	}
+	a.showTimeline(history, evidence)
+	a.showNext(op)
+	return nil
+}
+
+// showColumns prints what is set. Times are in UTC; bytes are cut, --json has them whole.
+func (a *app) showColumns(op machine.Operation) error {
+	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "operation\t%s\n", clean(op.OperationID))
+	fmt.Fprintf(w, "seen\t%s\t\n", op.Seen())
+	for i, c := range program().Columns {
+		v := op.Row()[i]
+		if v.IsNull() || c.Name == "operation_id" || c.Name == "revision" || c.Name == "evidence_seq" {
+			continue
+		}
+		if v == c.Default && c.Kind == transitions.Bool {
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%s\n", c.Name, valueText(v))
+	}
+	return w.Flush()
+}
+
+const longValue = 300
+
+func valueText(v transitions.Value) string {
+	switch v.Kind() {
+	case transitions.Time:
+		return v.Time().Format(time.RFC3339Nano)
+	case transitions.Text:
+		return cell(v.Text(), longValue)
+	case transitions.Bytes:
+		return bytesText(v.Bytes())
+	default:
+		return v.String()
+	}
+}
+
+func bytesText(b []byte) string {
+	if len(b) > 4*longValue {
+		cut := 4 * longValue
+		for cut > 0 && !utf8.RuneStart(b[cut]) {
+			cut--
+		}
+		return fmt.Sprintf("%s (%d bytes in all)", cell(string(b[:cut]), longValue), len(b))
+	}
+	return cell(string(b), longValue)
+}
+
+// showTimeline prints history and evidence in the order in which they came about.
+func (a *app) showTimeline(history []machine.HistoryEntry, evidence []machine.EvidenceEntry) {
+	type moment struct {
+		at   time.Time
+		text string
+	}
+	var all []moment
+	for _, h := range history {
+		all = append(all, moment{h.At, historyText(h)})
+	}
+	for _, e := range evidence {
+		all = append(all, moment{e.At, evidenceText(e)})
+	}
+	slices.SortStableFunc(all, func(x, y moment) int { return cmp.Compare(x.at.UnixMicro(), y.at.UnixMicro()) })
+	fmt.Fprintln(a.stdout, "\ntimeline")
+	for _, m := range all {
+		fmt.Fprintf(a.stdout, "  %s  %s\n", m.at.UTC().Format("2006-01-02 15:04:05.000Z"), m.text)
+	}
+}
+
+func historyText(h machine.HistoryEntry) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-20s", h.Event)
+	switch {
+	case h.From == "":
+		fmt.Fprintf(&b, " → %s", h.To)
+	case h.From == h.To:
+		fmt.Fprintf(&b, " %s", h.To)
+	default:
+		fmt.Fprintf(&b, " %s → %s", h.From, h.To)
+	}
+	fmt.Fprintf(&b, "  revision %d", h.Revision)
+	for _, part := range []struct{ name, value string }{
+		{"by", h.Owner}, {"reviewer", h.Reviewer}, {"reason", h.Reason}, {"detail", unlike(h.Detail, h.Reason)},
+	} {
+		if part.value != "" {
+			fmt.Fprintf(&b, "  %s %s", part.name, cell(part.value, longValue))
+		}
+	}
+	return b.String()
+}
+
+func unlike(text, other string) string {
+	if text == other {
+		return ""
+	}
+	return text
+}
+
+func evidenceText(e machine.EvidenceEntry) string {
+	text := fmt.Sprintf("%-20s %s", "evidence", cell(e.Kind, 60))
+	if e.Revision != 0 {
+		text += fmt.Sprintf("  revision %d", e.Revision)
+	}
+	for _, part := range []struct{ name, value string }{{"by", e.Owner}, {"remote job", e.RemoteJobID}} {
+		if part.value != "" {
+			text += fmt.Sprintf("  %s %s", part.name, cell(part.value, longValue))
+		}
+	}
+	if len(e.Detail) > 0 {
+		text += "  " + bytesText(e.Detail)
+	}
+	return text
+}
+
+// showNext says what a person can do, where it is a person's turn.
+func (a *app) showNext(op machine.Operation) {
+	if op.Phase != transitions.Uncertain && !op.Marked() && op.Delivery != "failed" {
+		return
+	}
+	fmt.Fprintln(a.stdout, "\nnext")
+	for _, line := range a.choices(op) {
+		fmt.Fprintf(a.stdout, "  %s\n", clean(line))
+	}
+}
+
+// choices are the commands that settle an operation.
+func (a *app) choices(op machine.Operation) []string {
+	var lines []string
+	add := func(why string, words ...string) {
+		lines = append(lines, why+":", "  "+a.command(append(words, "--seen", op.Seen().String(), "--reviewer", "YOU", "--reason", "WHY")...))
+	}
+	if op.Marked() {
+		add("you have seen to the marks ("+marks(op)+")", "review", "acknowledge", op.OperationID)
+	}
+	if op.Phase == transitions.Uncertain {
+		add("the remote has a job of it", "review", "attach", op.OperationID, "--remote-job-id", "ID")
+		if op.RemoteJobID == "" && op.LateRemoteJobID == "" {
+			when := ""
+			if op.QuarantineUntil.After(time.Now()) {
+				when = ", from " + stamp(op.QuarantineUntil) + " on"
+			}
+			add("the remote provably has none, so that it is sent again"+when, "review", "not-created", op.OperationID)
+		}
+		add("nobody will ever know, or it does not matter any more", "review", "abandon", op.OperationID)
+	}
+	if op.Delivery == "failed" {
+		add("the result can be fetched now", "redeliver", op.OperationID)
+	}
+	return lines
+}
+
+// historyJSON and evidenceJSON name the fields as the columns are called.
+type historyJSON struct {
+	Seq         int64           `json:"seq"`
+	OperationID string          `json:"operation_id"`
+	Event       string          `json:"event"`
+	From        *string         `json:"from_phase"`
+	To          string          `json:"to_phase"`
+	Owner       *string         `json:"owner"`
+	Revision    int64           `json:"revision"`
+	Reason      *string         `json:"reason"`
+	Reviewer    *string         `json:"reviewer"`
+	Detail      *string         `json:"detail"`
+	Changes     json.RawMessage `json:"changes"`
+	At          time.Time       `json:"at"`
+}
+
+type evidenceJSON struct {
+	Seq         int64     `json:"seq"`
+	OperationID *string   `json:"operation_id"`
+	Provider    string    `json:"provider"`
+	Account     string    `json:"account"`
+	Kind        string    `json:"kind"`
+	Revision    *int64    `json:"revision"`
+	Owner       *string   `json:"owner"`
+	RemoteJobID *string   `json:"remote_job_id"`
+	Detail      any       `json:"detail"`
+	At          time.Time `json:"at"`
+}
+
+func opt(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// showJSON writes one object: the operation's columns, and history and evidence as lists.
+func (a *app) showJSON(op machine.Operation, history []machine.HistoryEntry, evidence []machine.EvidenceEntry) error {
+	columns, err := json.Marshal(op)
+	if err != nil {
+		return err
+	}
+	lists := struct {
+		History  []historyJSON  `json:"history"`
+		Evidence []evidenceJSON `json:"evidence"`
+	}{History: []historyJSON{}, Evidence: []evidenceJSON{}}
+	for _, h := range history {
+		changes := json.RawMessage(h.Changes)
+		if !json.Valid(changes) {
+			changes = nil
+		}
+		lists.History = append(lists.History, historyJSON{
+			h.Seq, h.OperationID, h.Event, opt(h.From), h.To, opt(h.Owner), h.Revision,
+			opt(h.Reason), opt(h.Reviewer), opt(h.Detail), changes, h.At.UTC(),
+		})
+	}
+	for _, e := range evidence {
+		var revision *int64
+		if e.Revision != 0 {
+			revision = &e.Revision
+		}
+		var detail any
+		if utf8.Valid(e.Detail) && e.Detail != nil {
+			detail = string(e.Detail)
+		} else if e.Detail != nil {
+			detail = map[string][]byte{"base64": e.Detail}
+		}
+		lists.Evidence = append(lists.Evidence, evidenceJSON{
+			e.Seq, opt(e.OperationID), e.Provider, e.Account, e.Kind, revision, opt(e.Owner), opt(e.RemoteJobID), detail, e.At.UTC(),
+		})
+	}
+	rest, err := json.Marshal(lists)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.stdout, "%s,%s\n", strings.TrimSuffix(string(columns), "}"), rest[1:])
+	return err
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fencerow/fencerow/persist"
+)
+
+func (a *app) transitionsVerb() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "transitions",
+		Short: "Print what is generated from the transition table",
+		Example: `  fencerow transitions docs > lifecycle.md
+  fencerow transitions sql --json --dialect postgres | jq -r 'select(.event == "dispatch_claim").sql'`,
+		Args: only,
+		RunE: func(*cobra.Command, []string) error { return nil },
+	}
+	c.AddCommand(a.transitionsSQLVerb())
+	return c
+}
+
+func (a *app) transitionsSQLVerb() *cobra.Command {
+	var dialect string
+	c := &cobra.Command{
+		Use:   "sql",
+		Short: "Print the statements that the stores execute",
+		Example: `  fencerow transitions sql --dialect sqlite
+  fencerow transitions sql --json --dialect postgres --schema jobs --table-prefix fr_`,
+		Args: exactly(),
+		RunE: func(*cobra.Command, []string) error { return a.transitionsSQL(dialect) },
+	}
+	c.Flags().StringVar(&dialect, "dialect", string(persist.PostgreSQL), "postgres or sqlite")
+	return c
+}
+
+func dialectOf(name string) (persist.Dialect, error) {
+	switch d := persist.Dialect(name); d {
+	case persist.PostgreSQL, persist.SQLite:
+		return d, nil
+	}
+	return "", usagef("--dialect %q: want postgres or sqlite", name)
+}
+
+func (a *app) names() persist.Names { return persist.Names{Schema: a.schema, Prefix: a.prefix} }
+
+// statementJSON is one line of transitions sql --json.
+type statementJSON struct {
+	Event  string     `json:"event"`
+	Form   string     `json:"form"`
+	SQL    string     `json:"sql"`
+	Then   []stepJSON `json:"then"`
+	Params []string   `json:"params"`
+}
+
+type stepJSON struct {
+	What   string   `json:"what"`
+	SQL    string   `json:"sql"`
+	Params []string `json:"params"`
+}
+
+func (a *app) transitionsSQL(name string) error {
+	dialect, err := dialectOf(name)
+	if err != nil {
+		return err
+	}
+	set, err := persist.Compile(program(), dialect, a.names())
+	if err != nil {
+		return usage(err)
+	}
+	encoder := json.NewEncoder(a.stdout)
+	encoder.SetEscapeHTML(false)
+	for _, s := range set.Statements {
+		if !a.json {
+			a.printStatement(s)
+			continue
+		}
+		line := statementJSON{Event: s.Event, Form: string(s.Form), SQL: s.SQL, Then: []stepJSON{}, Params: list(s.Params)}
+		for _, step := range s.Then {
+			line.Then = append(line.Then, stepJSON{step.What, step.SQL, list(step.Params)})
+		}
+		if err := encoder.Encode(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) printStatement(s persist.Statement) {
+	fmt.Fprintf(a.stdout, "-- %s, form %s\n-- params: %s\n%s\n\n", s.Event, s.Form, words(s.Params), s.SQL)
+	for _, step := range s.Then {
+		fmt.Fprintf(a.stdout, "-- %s, form %s, then: %s\n-- params: %s\n%s\n\n", s.Event, s.Form, step.What, words(step.Params), step.SQL)
+	}
+}
+
+// list is never null in JSON.
+func list(names []string) []string {
+	if names == nil {
+		return []string{}
+	}
+	return names
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/transitions"
+)
+
+// program is the compiled standard table.
+var program = sync.OnceValue(func() *transitions.Program { return transitions.MustCompile(transitions.Standard()) })
+
+func contains(words []string, word string) bool { return slices.Contains(words, word) }
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+
+// shellQuote writes a word so that a shell reads it as it is.
+func shellQuote(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// command writes a fencerow command line for this database, for a person to copy. The flags are repeated only where
+// they were given: the rest comes from the environment again.
+func (a *app) command(words ...string) string {
+	for _, f := range []struct{ flag, value string }{
+		{"--db", redact(a.db)}, {"--schema", a.schema}, {"--table-prefix", a.prefix},
+	} {
+		if f.value != "" {
+			words = append(words, f.flag, f.value)
+		}
+	}
+	for i, w := range words {
+		words[i] = shellQuote(w)
+	}
+	return "fencerow " + strings.Join(words, " ")
+}
+
+// decisionFlags are who decides, why, and what was looked at.
+type decisionFlags struct{ reviewer, reason, seen string }
+
+func (f decisionFlags) decision(needed bool) (machine.Decision, error) {
+	d := machine.Decision{Reviewer: f.reviewer, Reason: f.reason}
+	switch {
+	case needed && transitions.IsBlank(f.reviewer):
+		return d, usagef("--reviewer is missing: say who decides; it is kept")
+	case needed && transitions.IsBlank(f.reason):
+		return d, usagef("--reason is missing: say why; it is kept")
+	case f.seen == "":
+		return d, nil
+	}
+	seen, err := machine.ParseSeen(f.seen)
+	if err != nil {
+		return d, usagef("--seen: %w", err)
+	}
+	d.Seen = seen
+	return d, nil
+}
+
+func words(names []string) string { return strings.Join(names, ", ") }
