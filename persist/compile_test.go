@@ -1,0 +1,119 @@
+package persist_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencerow/fencerow/persist"
+	"github.com/fencerow/fencerow/transitions"
+)
+
+func TestWhatCannotBeCompiledIsRefusedWithWhatToDo(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		change  func(*transitions.Program)
+		dialect persist.Dialect
+		names   persist.Names
+		want    string
+	}{
+		{nil, "oracle", persist.Names{}, `dialect "oracle" is not known; use "postgres" or "sqlite"`},
+		{nil, persist.PostgreSQL, persist.Names{Prefix: strings.Repeat("x", 33)}, "choose a shorter one"},
+		{nil, persist.PostgreSQL, persist.Names{Schema: strings.Repeat("x", 64)}, "choose a shorter one"},
+		{nil, persist.SQLite, persist.Names{Schema: "a\x00b"}, "leave it out"},
+		{func(p *transitions.Program) { p.Columns[p.Column("priority")].Kind = transitions.Text }, persist.PostgreSQL, persist.Names{}, "column priority is text; make it int"},
+		{func(p *transitions.Program) { p.Columns[p.Column("keep")].Name = "judged_at" }, persist.PostgreSQL, persist.Names{}, "rename it"},
+	} {
+		p := standard(t)
+		p.Columns = slices.Clone(p.Columns)
+		if c.change != nil {
+			c.change(p)
+		}
+		_, err := persist.Compile(p, c.dialect, c.names)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want an error that says %q", err, c.want)
+		}
+		if _, schemaErr := persist.Schema(p, c.dialect, c.names); schemaErr == nil {
+			t.Errorf("the tables of what does not compile (%s) were written", c.want)
+		}
+	}
+}
+
+func TestNamesAreQuotedWhereverTheyStand(t *testing.T) {
+	t.Parallel()
+	n := persist.Names{Schema: `my "own" Schema`, Prefix: `Job's "x"_`}
+	for _, d := range dialects {
+		set := compiled(t, d, n)
+		for _, s := range set.Statements {
+			texts := []string{s.SQL}
+			for _, step := range s.Then {
+				texts = append(texts, step.SQL)
+			}
+			for _, text := range texts {
+				if strings.Contains(text, "fencerow_") {
+					t.Errorf("%s of %s speaks of a table that is not there:\n%s", s.Form, s.Event, text)
+				}
+			}
+			if !strings.Contains(s.SQL, `"my ""own"" Schema"."Job's ""x""_operations"`) {
+				t.Errorf("%s of %s does not name its table:\n%s", s.Form, s.Event, s.SQL)
+			}
+		}
+	}
+}
+
+func TestEveryStatementIsFoundByItsEventAndForm(t *testing.T) {
+	t.Parallel()
+	for _, d := range dialects {
+		set := compiled(t, d, persist.Names{})
+		for _, r := range set.Program.Rules {
+			for _, form := range append(slices.Clone(r.Forms), persist.Many) {
+				s := set.Statement(r.Event, form)
+				if form == persist.Many && d == persist.SQLite {
+					if s != nil {
+						t.Errorf("sqlite has %s of form many", r.Event)
+					}
+					continue
+				}
+				if s == nil || s.Rule != r || s.Form != form {
+					t.Errorf("%s: %s of form %s is %+v", d, r.Event, form, s)
+				}
+			}
+		}
+		if set.Statement("nothing", transitions.One) != nil || set.Reader("nothing") != nil {
+			t.Errorf("%s has a statement that nobody declared", d)
+		}
+	}
+}
+
+// The numbers of the placeholders are the places in the list of parameters; nothing is left over.
+func TestParametersAreListedInPlaceholderOrder(t *testing.T) {
+	t.Parallel()
+	set := compiled(t, persist.PostgreSQL, persist.Names{})
+	s := set.Statement("observe_claim", transitions.One)
+	if diff := cmp.Diff([]string{"operation_id", "provider", "account", "owner", "ttl_ms"}, s.Params); diff != "" {
+		t.Errorf("observe_claim (-want +got):\n%s", diff)
+	}
+	batch := compiled(t, persist.SQLite, persist.Names{}).Statement("observe_claim", transitions.Batch)
+	want := [][]string{
+		{"provider", "account", "owner", "ttl_ms", "limit"},
+		{"provider", "account", "owner", "ttl_ms", "limit", "operation_id"},
+		{"provider", "account", "owner", "ttl_ms", "limit", "operation_id"},
+	}
+	if diff := cmp.Diff(want, [][]string{batch.Params, batch.Then[0].Params, batch.Then[1].Params}); diff != "" {
+		t.Errorf("observe_claim by batch (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheLockTimeoutIsPartOfTheStatement(t *testing.T) {
+	t.Parallel()
+	set, err := persist.Compile(standard(t), persist.PostgreSQL, persist.Names{}, persist.LockTimeout(750*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := set.Statement("renew", transitions.One); !strings.Contains(s.SQL, "'750ms'") {
+		t.Errorf("the statement does not bound its lock wait:\n%s", s.SQL)
+	}
+}
