@@ -25,8 +25,8 @@ func (a *app) demoVerb() *cobra.Command {
 		Use:   "demo",
 		Short: "Show on the built-in sandbox what happens when things go wrong",
 		Long: `Demo sends requests to the built-in sandbox, each of which meets another fault, from worker processes of which one
-is killed in the middle of a request. It takes about half a minute, needs nothing, costs nothing, and leaves its
-database and results in a new folder here. At the end it holds what the remote received against what it promises.`,
+is killed in the middle of a request. It takes a few seconds, needs nothing, costs nothing, and leaves its database and
+results in a new folder here. At the end it holds what the remote received against what it promises.`,
 		Example: `  fencerow demo`,
 		Args:    exactly(),
 		RunE:    func(c *cobra.Command, _ []string) error { return a.demo(c.Context()) },
@@ -159,7 +159,7 @@ func (d *demo) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	say("Workers 2 and 3 have started: processes %d and %d. The rest takes about a quarter of a minute.", second.cmd.Process.Pid, third.cmd.Process.Pid)
+	say("Workers 2 and 3 have started: processes %d and %d. They wait for the lease of worker 1 to end, which takes a few seconds.", second.cmd.Process.Pid, third.cmd.Process.Pid)
 	d.track = newTracker(d.session.machine, nil)
 	for _, o := range d.orders {
 		d.track.items = append(d.track.items, itemOf(o.id, o.request))

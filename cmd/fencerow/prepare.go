@@ -161,7 +161,7 @@ func (b *batch) known(ctx context.Context) error {
 }
 
 // prepare stores what is not stored yet. A database that goes away is tried again until ctx ends: preparing again is
-// always safe.
+// always safe. Step is told how many were prepared so far.
 func (b *batch) prepare(ctx context.Context, step func(done int)) error {
 	done := 0
 	trouble := &trouble{app: b.app, doing: "preparing"}
@@ -199,8 +199,9 @@ func (b *batch) prepare(ctx context.Context, step func(done int)) error {
 			}
 			break
 		}
-		done += len(chunk)
-		step(done)
+		if done += len(requests); len(requests) > 0 {
+			step(done)
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -42,13 +43,24 @@ func (a *app) provider(path string) (*httpjob.Spec, error) {
 	return spec, nil
 }
 
-// requestOf is the operation that a line of the input becomes under a provider file.
+// requestOf is the operation that a line of the input becomes under a provider file. An uncertain one goes to a reviewer:
+// this program has no investigator.
 func requestOf(spec *httpjob.Spec, id string, request []byte) machine.Request {
 	return machine.Request{
+		Quarantine:  quarantine(spec.Timeout()),
 		OperationID: id, Kind: spec.Kind, Provider: spec.Provider(), Account: spec.Account, Request: request,
 		WantsDelivery: spec.WantsDelivery(), DeliveryAttempts: spec.DeliverAttempts(),
 		ObserveDeadline: spec.Deadline(), NotFoundGrace: spec.NotFoundGrace(),
 	}
+}
+
+// quarantine is longer than a request may take; 0 leaves the table's default.
+func quarantine(timeout time.Duration) time.Duration {
+	const usual = 10 * time.Minute
+	if 2*timeout <= usual {
+		return 0
+	}
+	return 2 * timeout
 }
 
 // who is whose operations a worker of this provider file takes.
