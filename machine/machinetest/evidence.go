@@ -36,6 +36,19 @@ func evidenceRaw(s *suite) {
 	}
 	s.sameEvidence("a", want...)
 	s.has("a", values{"evidence_seq": len(want), "phase": transitions.Uncertain, "revision": 3})
+
+	// An id that no text column takes is kept too, in whatever field the database can keep it.
+	for _, id := range []string{"job\x00-1", "job-\xff\xfe"} {
+		s.must("evidence_noted", "a", values{"kind": "accepted", "remote_job_id": id})
+		noted := s.evidence("a")
+		last := noted[len(noted)-1]
+		if last.RemoteJobID != id && !bytes.Contains(last.Detail, []byte(id)) {
+			s.Errorf("evidence with the id %q: kept %q and %q", id, last.RemoteJobID, last.Detail)
+		}
+		s.denied("review_attach", "a", []string{"remote_job_id_usable"},
+			values{"revision": 3, "evidence_seq": s.op("a").EvidenceSeq, "reviewer": "ann", "reason": "found", "remote_job_id": id})
+	}
+	s.has("a", values{"late_remote_job_id": nil})
 }
 
 func evidenceDuplicate(s *suite) {
