@@ -182,6 +182,9 @@ func givenToPick(r *transitions.Rule) *placeholders {
 	return p
 }
 
+// dueIndexFixed are the first columns of the index of due work; a claim fixes all of them.
+var dueIndexFixed = []string{"next_action", "provider", "account"}
+
 // pickOrder is the order in which due operations are served: a batch by priority, then what has waited longest. The id
 // comes last, so that the order is the same on every database; it is in the index, so that nothing is sorted.
 func pickOrder(form transitions.Form) string {

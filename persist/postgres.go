@@ -86,14 +86,61 @@ func (s site) inputTable(r *transitions.Rule) cte {
 func (e *emitter) pgPick(r *transitions.Rule, form transitions.Form) Statement {
 	s := e.at(&placeholders{}, "o", "clock_timestamp()")
 	order := pickOrder(form)
-	pick := fmt.Sprintf("SELECT o.*\n  FROM %s AS o\n  WHERE o.wake_at <= statement_timestamp()\n    AND %s\n  ORDER BY %s\n  LIMIT %s\n  FOR UPDATE OF o SKIP LOCKED",
-		e.names.operations(), s.guards(r, "    "), order, s.param(Limit, transitions.Int))
-	parts := []cte{{"picked", true, pick}, clocked("picked")}
+	var parts []cte
+	levels, byLevel := s.priorityLevels(r)
+	if form == transitions.Batch && byLevel {
+		parts = append(parts, levels, s.pickByLevel(r))
+	} else {
+		parts = append(parts, cte{"picked", true, s.pick(r, "", order, "  ")})
+	}
+	parts = append(parts, clocked("picked"))
 	s.row, s.now = "c", "c.judged_at"
 	parts = append(parts, e.pgJudge(r, s, "", "")...)
 	last := fmt.Sprintf("SELECT true AS applied, '{}'::text[] AS failed, %s\nFROM moved AS m\nJOIN judged AS j ON j.operation_id = m.operation_id\nORDER BY %s",
 		idents("m.", e.columns), strings.ReplaceAll(order, "o.", "j."))
-	return Statement{Event: r.Event, Form: form, SQL: with(parts, last), Params: s.params.list(), Rule: r}
+	sql := with(parts, last)
+	if byLevel && form == transitions.Batch {
+		sql = strings.Replace(sql, "WITH ", "WITH RECURSIVE ", 1)
+	}
+	return Statement{Event: r.Event, Form: form, SQL: sql, Params: s.params.list(), Rule: r}
+}
+
+// pick finds and locks what is due. The index serves statement_timestamp(), which does not change within a statement;
+// the guards judge by the clock.
+func (s site) pick(r *transitions.Rule, more, order, indent string) string {
+	lines := []string{
+		"SELECT o.*", "FROM " + s.names.operations() + " AS o", "WHERE " + more + "o.wake_at <= statement_timestamp()",
+		"  AND " + s.guards(r, indent+"  "), "ORDER BY " + order, "LIMIT " + s.param(Limit, transitions.Int), "FOR UPDATE OF o SKIP LOCKED",
+	}
+	return strings.Join(lines, "\n"+indent)
+}
+
+// priorityLevels walks the priorities that there is work of, the highest first, one step of the index a priority: so
+// that neither what is due of a lower priority nor what is not yet due of a higher one is read. It works for a rule
+// whose guards fix the index's first columns.
+func (s site) priorityLevels(r *transitions.Rule) (cte, bool) {
+	var fixed []string
+	for _, column := range dueIndexFixed {
+		for _, g := range r.Guards {
+			if x := g.Expr; x.Op == transitions.OpEq && x.Args[0].Op == transitions.OpCol && x.Args[0].Name == column &&
+				(x.Args[1].Op == transitions.OpLit || x.Args[1].Op == transitions.OpParam) {
+				fixed = append(fixed, s.operand(x, transitions.Bool, bindsAnd))
+			}
+		}
+	}
+	if len(fixed) != len(dueIndexFixed) {
+		return cte{}, false
+	}
+	where := strings.Join(append(fixed, "o.wake_at IS NOT NULL"), " AND ")
+	from := "FROM " + s.names.operations() + " AS o"
+	return cte{"levels", false, fmt.Sprintf("(SELECT o.priority\n    %s\n    WHERE %s\n    ORDER BY o.priority DESC\n    LIMIT 1)\n  UNION ALL\n  SELECT (SELECT o.priority\n    %s\n    WHERE %s AND o.priority < l.priority\n    ORDER BY o.priority DESC\n    LIMIT 1)\n  FROM levels AS l\n  WHERE l.priority IS NOT NULL",
+		from, where, from, where)}, true
+}
+
+// pickByLevel picks from one priority after the other until there are enough.
+func (s site) pickByLevel(r *transitions.Rule) cte {
+	return cte{"picked", true, fmt.Sprintf("SELECT p.*\n  FROM levels AS l\n  CROSS JOIN LATERAL (\n    %s\n  ) AS p\n  LIMIT %s",
+		s.pick(r, "o.priority = l.priority AND ", pickOrder(transitions.Sweep), "    "), s.param(Limit, transitions.Int))}
 }
 
 // pgJudge judges the rows of clocked, moves those whose guards all hold, and writes what they leave behind.

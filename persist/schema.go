@@ -164,7 +164,7 @@ func (e *emitter) wakeAt() string {
 func (e *emitter) operationsIndexes() []string {
 	on := e.names.operations()
 	indexes := []string{
-		e.index("operations_due", "", on, "next_action, provider, account, priority DESC, wake_at, operation_id", "wake_at IS NOT NULL"),
+		e.index("operations_due", "", on, strings.Join(dueIndexFixed, ", ")+", priority DESC, wake_at, operation_id", "wake_at IS NOT NULL"),
 		e.index("operations_newest", "", on, "created_at DESC, operation_id DESC", ""),
 	}
 	if e.has("remote_job_id") {

@@ -50,21 +50,40 @@ WHERE NOT EXISTS (SELECT FROM moved);
 
 -- deliver_claim, form batch
 -- params: provider, account, limit, owner, ttl_ms
-WITH picked AS MATERIALIZED (
-  SELECT o.*
-  FROM "fencerow_operations" AS o
-  WHERE o.wake_at <= statement_timestamp()
-    AND o.phase IN ('terminal', 'delivering')
-    AND (o.lease_until IS NULL OR o.lease_until <= clock_timestamp())
-    AND o.next_action = 'deliver'
-    AND o.due_at <= clock_timestamp()
-    AND o.provider = $1::text
-    AND o.account = $2::text
-    AND o.outcome = 'succeeded'
-    AND o.delivery_attempts < o.delivery_attempts_max
-  ORDER BY o.priority DESC, o.wake_at, o.operation_id
+WITH RECURSIVE levels AS (
+  (SELECT o.priority
+    FROM "fencerow_operations" AS o
+    WHERE o.next_action = 'deliver' AND o.provider = $1::text AND o.account = $2::text AND o.wake_at IS NOT NULL
+    ORDER BY o.priority DESC
+    LIMIT 1)
+  UNION ALL
+  SELECT (SELECT o.priority
+    FROM "fencerow_operations" AS o
+    WHERE o.next_action = 'deliver' AND o.provider = $1::text AND o.account = $2::text AND o.wake_at IS NOT NULL AND o.priority < l.priority
+    ORDER BY o.priority DESC
+    LIMIT 1)
+  FROM levels AS l
+  WHERE l.priority IS NOT NULL
+), picked AS MATERIALIZED (
+  SELECT p.*
+  FROM levels AS l
+  CROSS JOIN LATERAL (
+    SELECT o.*
+    FROM "fencerow_operations" AS o
+    WHERE o.priority = l.priority AND o.wake_at <= statement_timestamp()
+      AND o.phase IN ('terminal', 'delivering')
+      AND (o.lease_until IS NULL OR o.lease_until <= clock_timestamp())
+      AND o.next_action = 'deliver'
+      AND o.due_at <= clock_timestamp()
+      AND o.provider = $1::text
+      AND o.account = $2::text
+      AND o.outcome = 'succeeded'
+      AND o.delivery_attempts < o.delivery_attempts_max
+    ORDER BY o.wake_at, o.operation_id
+    LIMIT $3::bigint
+    FOR UPDATE OF o SKIP LOCKED
+  ) AS p
   LIMIT $3::bigint
-  FOR UPDATE OF o SKIP LOCKED
 ), clocked AS MATERIALIZED (
   SELECT s.*, clock_timestamp() AS judged_at
   FROM picked AS s

@@ -49,22 +49,41 @@ WHERE NOT EXISTS (SELECT FROM moved);
 
 -- dispatch_claim, form batch
 -- params: provider, account, limit, owner, ttl_ms
-WITH picked AS MATERIALIZED (
-  SELECT o.*
-  FROM "fencerow_operations" AS o
-  WHERE o.wake_at <= statement_timestamp()
-    AND o.phase IN ('prepared')
-    AND (o.lease_until IS NULL OR o.lease_until <= clock_timestamp())
-    AND o.next_action = 'dispatch'
-    AND o.due_at <= clock_timestamp()
-    AND o.provider = $1::text
-    AND o.account = $2::text
-    AND o.cancel_requested_at IS NULL
-    AND NOT (o.duplicate_suspected OR o.outcome_contradicted)
-    AND o.late_remote_job_id IS NULL
-  ORDER BY o.priority DESC, o.wake_at, o.operation_id
+WITH RECURSIVE levels AS (
+  (SELECT o.priority
+    FROM "fencerow_operations" AS o
+    WHERE o.next_action = 'dispatch' AND o.provider = $1::text AND o.account = $2::text AND o.wake_at IS NOT NULL
+    ORDER BY o.priority DESC
+    LIMIT 1)
+  UNION ALL
+  SELECT (SELECT o.priority
+    FROM "fencerow_operations" AS o
+    WHERE o.next_action = 'dispatch' AND o.provider = $1::text AND o.account = $2::text AND o.wake_at IS NOT NULL AND o.priority < l.priority
+    ORDER BY o.priority DESC
+    LIMIT 1)
+  FROM levels AS l
+  WHERE l.priority IS NOT NULL
+), picked AS MATERIALIZED (
+  SELECT p.*
+  FROM levels AS l
+  CROSS JOIN LATERAL (
+    SELECT o.*
+    FROM "fencerow_operations" AS o
+    WHERE o.priority = l.priority AND o.wake_at <= statement_timestamp()
+      AND o.phase IN ('prepared')
+      AND (o.lease_until IS NULL OR o.lease_until <= clock_timestamp())
+      AND o.next_action = 'dispatch'
+      AND o.due_at <= clock_timestamp()
+      AND o.provider = $1::text
+      AND o.account = $2::text
+      AND o.cancel_requested_at IS NULL
+      AND NOT (o.duplicate_suspected OR o.outcome_contradicted)
+      AND o.late_remote_job_id IS NULL
+    ORDER BY o.wake_at, o.operation_id
+    LIMIT $3::bigint
+    FOR UPDATE OF o SKIP LOCKED
+  ) AS p
   LIMIT $3::bigint
-  FOR UPDATE OF o SKIP LOCKED
 ), clocked AS MATERIALIZED (
   SELECT s.*, clock_timestamp() AS judged_at
   FROM picked AS s
