@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/google/renameio/v2"
+
+	"github.com/fencerow/fencerow/transitions"
 )
 
 const resultsName = "results.jsonl"
@@ -65,7 +67,15 @@ func (r *runner) result(ctx context.Context, id string) (resultJSON, error) {
 	line := resultJSON{ID: id, Outcome: opt(p.outcome), RemoteJobID: opt(p.remoteJobID), File: opt(p.objectKey), SHA256: opt(p.sha256)}
 	switch {
 	case !p.finished():
-		line.Reason = opt(p.unfinished())
+		reason := p.unfinished()
+		if p.phase == transitions.Prepared && p.attempts > 0 { // refused, or it could not leave
+			last, err := r.lastReason(ctx, id)
+			if err != nil {
+				return line, err
+			}
+			reason += ": " + last
+		}
+		line.Reason = opt(reason)
 	case p.outcome != "succeeded" || p.delivery == "failed":
 		reason, err := r.lastReason(ctx, id)
 		if err != nil {

@@ -136,6 +136,7 @@ func TestARunGivesUpWhatIsRefusedForTooLong(t *testing.T) {
 	if !matches("still prepared +1 ", r.stdout) || !matches("delivered +1 ", r.stdout) {
 		t.Error(r.stdout)
 	}
+	c.contains(c.lines(c.read("out/results.jsonl"))[0]["reason"].(string), "still prepared: ", "402", "no credit")
 }
 
 func TestTheBrakeSaysWhyAndHowToGoOn(t *testing.T) {
