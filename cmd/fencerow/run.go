@@ -159,9 +159,14 @@ func (r *runner) look(ctx context.Context, p progress) error {
 	return nil
 }
 
-const followEvery = 300 * time.Millisecond
+// The bounds of the time between two looks.
+const (
+	followEvery  = 300 * time.Millisecond
+	followAtMost = 3 * time.Second
+)
 
-// follow reads the operations until the run is over. It reads so seldom that reading is a small part of the work.
+// follow reads the operations until the run is over. It reads so seldom that reading is a small part of the work, but
+// a look that took long because the database was away does not put off the next one.
 func (r *runner) follow(ctx context.Context, e *engine, p progress) {
 	settled := false // seen over once, and then swept
 	for {
@@ -180,7 +185,7 @@ func (r *runner) follow(ctx context.Context, e *engine, p progress) {
 			continue
 		}
 		settled = false
-		wait(ctx, max(followEvery, 10*time.Since(began)))
+		wait(ctx, min(max(followEvery, 10*time.Since(began)), followAtMost))
 		if ctx.Err() != nil {
 			return
 		}
