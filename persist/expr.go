@@ -14,6 +14,7 @@ type site struct {
 	*emitter
 	params *placeholders
 	row    string // alias of the row before the event; "" where there is none yet, and the defaults stand for it
+	bare   bool   // columns have no alias: in a table's own definition
 	input  string // alias of a table of parameters; "" where they are placeholders
 	now    string
 }
@@ -136,6 +137,9 @@ func (s site) write(x transitions.Expr, want transitions.Kind) (text string, bin
 }
 
 func (s site) column(name string) string {
+	if s.bare {
+		return ident(name)
+	}
 	if s.row == "" {
 		c := s.program.Columns[s.program.Column(name)]
 		return s.dialect.literal(c.Default, c.Kind)

@@ -159,8 +159,8 @@ func (e *emitter) wakeAt() string {
 	return "greatest(due_at, lease_until)"
 }
 
-// operationsIndexes: work is found by one index. The phase is in no predicate: it would count as indexed, and every
-// change of it would cost an entry.
+// operationsIndexes: claims find their work by one index. The phase is in none of its columns: every change of it would
+// cost an entry.
 func (e *emitter) operationsIndexes() []string {
 	on := e.names.operations()
 	indexes := []string{
@@ -173,7 +173,38 @@ func (e *emitter) operationsIndexes() []string {
 	if e.has("redo_of") {
 		indexes = append(indexes, e.index("operations_redo_of", "UNIQUE ", on, "redo_of", "redo_of IS NOT NULL"))
 	}
+	return append(indexes, e.sweepIndexes()...)
+}
+
+// sweepIndexes: a sweep looks for what should hardly ever be there, in any provider and account. An index that holds
+// only what its guards could let pass makes it cheap whatever else is due.
+func (e *emitter) sweepIndexes() []string {
+	var indexes []string
+	s := site{emitter: e, params: &placeholders{}, bare: true}
+	for _, r := range e.program.Rules {
+		if !r.Has(transitions.Sweep) {
+			continue
+		}
+		where := []string{"wake_at IS NOT NULL"}
+		for _, g := range r.Guards {
+			if ofTheRowAlone(g.Expr) {
+				where = append(where, s.operand(g.Expr, transitions.Bool, bindsAnd))
+			}
+		}
+		// PostgreSQL cuts names at 63 bytes.
+		name := "sweep_" + r.Event[:min(len(r.Event), 24)]
+		indexes = append(indexes, e.index(name, "", e.names.operations(), "wake_at, operation_id", strings.Join(where, "\n    AND ")))
+	}
 	return indexes
+}
+
+// ofTheRowAlone reports whether an expression needs neither parameters nor the clock nor another row.
+func ofTheRowAlone(x transitions.Expr) bool {
+	alone := true
+	x.Walk(func(x transitions.Expr) {
+		alone = alone && x.Op != transitions.OpParam && x.Op != transitions.OpNow && x.Op != transitions.OpTaken
+	})
+	return alone
 }
 
 // index writes one index. In PostgreSQL its schema is its table's; in SQLite the schema stands before the index.

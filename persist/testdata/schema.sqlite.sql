@@ -85,6 +85,41 @@ CREATE UNIQUE INDEX "fencerow_operations_remote_job_id"
 CREATE UNIQUE INDEX "fencerow_operations_redo_of"
   ON "fencerow_operations" (redo_of)
   WHERE redo_of IS NOT NULL;
+CREATE INDEX "fencerow_sweep_submit_lapsed"
+  ON "fencerow_operations" (wake_at, operation_id)
+  WHERE wake_at IS NOT NULL
+    AND phase IN ('submitting');
+CREATE INDEX "fencerow_sweep_evidence_recalled"
+  ON "fencerow_operations" (wake_at, operation_id)
+  WHERE wake_at IS NOT NULL
+    AND phase IN ('prepared')
+    AND (late_remote_job_id IS NOT NULL OR (duplicate_suspected OR outcome_contradicted));
+CREATE INDEX "fencerow_sweep_remote_id_missing"
+  ON "fencerow_operations" (wake_at, operation_id)
+  WHERE wake_at IS NOT NULL
+    AND phase IN ('submitted', 'observing')
+    AND NOT (remote_job_id IS NOT NULL AND length(CAST(remote_job_id AS BLOB)) BETWEEN 1 AND 1024 AND instr(CAST(remote_job_id AS BLOB), x'00') = 0 AND remote_job_id NOT GLOB '*[^!-~]*');
+CREATE INDEX "fencerow_sweep_observe_overdue"
+  ON "fencerow_operations" (wake_at, operation_id)
+  WHERE wake_at IS NOT NULL
+    AND phase IN ('submitted', 'observing');
+CREATE INDEX "fencerow_sweep_deliver_exhausted"
+  ON "fencerow_operations" (wake_at, operation_id)
+  WHERE wake_at IS NOT NULL
+    AND phase IN ('delivering')
+    AND NOT (delivery_attempts < delivery_attempts_max);
+CREATE INDEX "fencerow_sweep_cancel"
+  ON "fencerow_operations" (wake_at, operation_id)
+  WHERE wake_at IS NOT NULL
+    AND phase IN ('prepared')
+    AND cancel_requested_at IS NOT NULL;
+CREATE INDEX "fencerow_sweep_evidence_attach"
+  ON "fencerow_operations" (wake_at, operation_id)
+  WHERE wake_at IS NOT NULL
+    AND phase IN ('uncertain')
+    AND remote_job_id IS NULL
+    AND late_remote_job_id IS NOT NULL
+    AND NOT (duplicate_suspected OR outcome_contradicted);
 CREATE TABLE "fencerow_history" (
   seq          INTEGER PRIMARY KEY AUTOINCREMENT,
   operation_id TEXT NOT NULL,
