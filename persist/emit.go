@@ -185,6 +185,19 @@ func givenToPick(r *transitions.Rule) *placeholders {
 // dueIndexFixed are the first columns of the index of due work; a claim fixes all of them.
 var dueIndexFixed = []string{"next_action", "provider", "account"}
 
+// fixedByClaim gives the guards that fix the first columns of the index of due work, if all of them are.
+func (s site) fixedByClaim(r *transitions.Rule) (guards []string, ok bool) {
+	for _, column := range dueIndexFixed {
+		for _, g := range r.Guards {
+			if x := g.Expr; x.Op == transitions.OpEq && x.Args[0].Op == transitions.OpCol && x.Args[0].Name == column &&
+				(x.Args[1].Op == transitions.OpLit || x.Args[1].Op == transitions.OpParam) {
+				guards = append(guards, s.operand(x, transitions.Bool, bindsAnd))
+			}
+		}
+	}
+	return guards, len(guards) == len(dueIndexFixed)
+}
+
 // pickOrder is the order in which due operations are served: a batch by priority, then what has waited longest. The id
 // comes last, so that the order is the same on every database; it is in the index, so that nothing is sorted.
 func pickOrder(form transitions.Form) string {

@@ -119,16 +119,8 @@ func (s site) pick(r *transitions.Rule, more, order, indent string) string {
 // that neither what is due of a lower priority nor what is not yet due of a higher one is read. It works for a rule
 // whose guards fix the index's first columns.
 func (s site) priorityLevels(r *transitions.Rule) (cte, bool) {
-	var fixed []string
-	for _, column := range dueIndexFixed {
-		for _, g := range r.Guards {
-			if x := g.Expr; x.Op == transitions.OpEq && x.Args[0].Op == transitions.OpCol && x.Args[0].Name == column &&
-				(x.Args[1].Op == transitions.OpLit || x.Args[1].Op == transitions.OpParam) {
-				fixed = append(fixed, s.operand(x, transitions.Bool, bindsAnd))
-			}
-		}
-	}
-	if len(fixed) != len(dueIndexFixed) {
+	fixed, ok := s.fixedByClaim(r)
+	if !ok {
 		return cte{}, false
 	}
 	where := strings.Join(append(fixed, "o.wake_at IS NOT NULL"), " AND ")

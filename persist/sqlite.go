@@ -31,10 +31,33 @@ func (e *emitter) sqliteOne(r *transitions.Rule) Statement {
 // sqlitePick finds the operations that are due; the steps are fired on each.
 func (e *emitter) sqlitePick(r *transitions.Rule, form transitions.Form) Statement {
 	s := e.at(givenToPick(r), "o", sqliteNow)
-	order := pickOrder(form)
-	sql := fmt.Sprintf("SELECT o.operation_id\nFROM %s AS o\nWHERE o.wake_at <= %s\n  AND %s\nORDER BY %s\nLIMIT %s",
-		e.names.operations(), sqliteNow, s.guards(r, "  "), order, s.param(Limit, transitions.Int))
+	sql, byLevel := "", false
+	if form == transitions.Batch {
+		sql, byLevel = s.sqlitePickByLevel(r)
+	}
+	if !byLevel {
+		sql = fmt.Sprintf("SELECT o.operation_id\nFROM %s AS o\nWHERE o.wake_at <= %s\n  AND %s\nORDER BY %s\nLIMIT %s",
+			e.names.operations(), sqliteNow, s.guards(r, "  "), pickOrder(form), s.param(Limit, transitions.Int))
+	}
 	return Statement{Event: r.Event, Form: form, SQL: sql, Params: s.params.list(), Then: e.sqliteSteps(r, givenToPick), Rule: r}
+}
+
+// sqlitePickByLevel walks the priorities as PostgreSQL's claim does, and takes up to the limit of each. The index is
+// named, because without statistics SQLite takes any that a guard fits: it was seen to walk through every operation
+// that has a remote job.
+func (s site) sqlitePickByLevel(r *transitions.Rule) (string, bool) {
+	fixed, ok := s.fixedByClaim(r)
+	if !ok {
+		return "", false
+	}
+	from := fmt.Sprintf("FROM %s AS o INDEXED BY %s", s.names.operations(), quoted(s.names.prefix()+"operations_due"))
+	highest := "SELECT max(o.priority) AS priority " + from + " WHERE o.wake_at IS NOT NULL AND " + strings.Join(fixed, " AND ")
+	limit := s.param(Limit, transitions.Int)
+	due := fmt.Sprintf("SELECT o.operation_id\n  %s\n  WHERE o.priority = l.priority AND o.wake_at <= %s\n    AND %s\n  ORDER BY %s\n  LIMIT %s",
+		from, s.now, s.guards(r, "    "), pickOrder(transitions.Sweep), limit)
+	return fmt.Sprintf("WITH RECURSIVE levels AS (\n  %s\n  UNION ALL\n  SELECT (%s AND o.priority < l.priority)\n  FROM levels AS l\n  WHERE l.priority IS NOT NULL\n)\n"+
+		"SELECT p.operation_id\nFROM levels AS l\nCROSS JOIN %s AS p ON p.operation_id IN (\n  %s\n)\nORDER BY %s\nLIMIT %s",
+		highest, highest, s.names.operations(), due, strings.ReplaceAll(pickOrder(transitions.Batch), "o.", "p."), limit), true
 }
 
 // failedText lists the guards that do not hold, with commas between them.

@@ -46,17 +46,30 @@ RETURNING operation_id, kind, provider, account, phase, next_action, request, pr
 
 -- observe_claim, form batch
 -- params: provider, account, owner, ttl_ms, limit
-SELECT o.operation_id
-FROM "fencerow_operations" AS o
-WHERE o.wake_at <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)
-  AND o.phase IN ('submitted', 'observing')
-  AND (o.lease_until IS NULL OR o.lease_until <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER))
-  AND o.next_action = 'observe'
-  AND o.due_at <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)
-  AND o.provider = ?1
-  AND o.account = ?2
-  AND (o.remote_job_id IS NOT NULL AND length(CAST(o.remote_job_id AS BLOB)) BETWEEN 1 AND 1024 AND instr(CAST(o.remote_job_id AS BLOB), x'00') = 0 AND o.remote_job_id NOT GLOB '*[^!-~]*')
-ORDER BY o.priority DESC, o.wake_at, o.operation_id
+WITH RECURSIVE levels AS (
+  SELECT max(o.priority) AS priority FROM "fencerow_operations" AS o INDEXED BY "fencerow_operations_due" WHERE o.wake_at IS NOT NULL AND o.next_action = 'observe' AND o.provider = ?1 AND o.account = ?2
+  UNION ALL
+  SELECT (SELECT max(o.priority) AS priority FROM "fencerow_operations" AS o INDEXED BY "fencerow_operations_due" WHERE o.wake_at IS NOT NULL AND o.next_action = 'observe' AND o.provider = ?1 AND o.account = ?2 AND o.priority < l.priority)
+  FROM levels AS l
+  WHERE l.priority IS NOT NULL
+)
+SELECT p.operation_id
+FROM levels AS l
+CROSS JOIN "fencerow_operations" AS p ON p.operation_id IN (
+  SELECT o.operation_id
+  FROM "fencerow_operations" AS o INDEXED BY "fencerow_operations_due"
+  WHERE o.priority = l.priority AND o.wake_at <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)
+    AND o.phase IN ('submitted', 'observing')
+    AND (o.lease_until IS NULL OR o.lease_until <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER))
+    AND o.next_action = 'observe'
+    AND o.due_at <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)
+    AND o.provider = ?1
+    AND o.account = ?2
+    AND (o.remote_job_id IS NOT NULL AND length(CAST(o.remote_job_id AS BLOB)) BETWEEN 1 AND 1024 AND instr(CAST(o.remote_job_id AS BLOB), x'00') = 0 AND o.remote_job_id NOT GLOB '*[^!-~]*')
+  ORDER BY o.wake_at, o.operation_id
+  LIMIT ?5
+)
+ORDER BY p.priority DESC, p.wake_at, p.operation_id
 LIMIT ?5;
 
 -- then: history
