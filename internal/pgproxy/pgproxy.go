@@ -1,13 +1,10 @@
 // Package pgproxy is a hostile wire for tests: a TCP proxy between a client and PostgreSQL that reads the protocol far
-// enough to lose, cut or hold back the request or the reply of a chosen statement, and to hold back cancel requests.
+// enough to lose, cut, hold back or delay the request or the reply of a chosen statement, and to hold back cancel
+// requests. It changes no byte of what it lets pass, and knows nothing of TLS.
 package pgproxy
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/binary"
-	"errors"
-	"io"
+	"maps"
 	"net"
 	"net/url"
 	"strings"
@@ -26,24 +23,43 @@ const (
 	CutBeforeReady      // it runs; its reply comes back up to CommandComplete, then the connection is cut
 	NeverForward        // it never reaches the server, and the connection stays open
 	CutRequest          // it never reaches the server, and the connection is cut
+	Late                // it reaches the server when Land is called, whether its client is still there or not
 )
+
+// Fates are those that are not Pass.
+var Fates = []Fate{SwallowReply, CutReply, CutBeforeReady, NeverForward, CutRequest, Late}
 
 // String names the fate in test names.
 func (f Fate) String() string {
-	return [...]string{"passed", "its reply swallowed", "cut before its reply", "cut before ReadyForQuery", "never forwarded", "cut before it was forwarded"}[f]
+	return [...]string{
+		"passed", "its reply swallowed", "cut before its reply", "cut before ReadyForQuery", "never forwarded",
+		"cut before it was forwarded", "forwarded late",
+	}[f]
 }
+
+// Runs reports whether a statement of this fate has run by the time that its client learns that something went wrong.
+func (f Fate) Runs() bool { return f <= CutBeforeReady }
 
 // Proxy stands between clients and one server.
 type Proxy struct {
 	listener net.Listener
 	target   string
-	mu       sync.Mutex
-	match    string
-	fates    []Fate        // of the next statements that match, in turn
-	met      chan struct{} // gets one for every fate that a statement met
-	holdBack chan struct{} // cancel requests wait here; nil: they pass
-	conns    map[net.Conn]bool
 	wg       sync.WaitGroup
+
+	mu     sync.Mutex
+	choose func(sql string) Fate
+	met    chan Fate // gets every fate that a statement met, as long as somebody reads it
+	counts map[Fate]int
+	hold   chan struct{} // cancel requests wait here; nil: they pass
+	late   []*late
+	conns  map[net.Conn]bool
+	closed bool
+}
+
+// late is a statement that waits to be forwarded.
+type late struct {
+	land chan struct{} // closed when it is to be forwarded
+	done chan struct{} // closed when the server has answered it
 }
 
 // New starts a proxy before the server of a postgres:// URL and stops it at the end of the test.
@@ -57,7 +73,10 @@ func New(t testing.TB, serverURL string) (*Proxy, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{listener: listener, target: u.Host, met: make(chan struct{}, 1000), conns: map[net.Conn]bool{}}
+	p := &Proxy{
+		listener: listener, target: u.Host, choose: passAll, met: make(chan Fate, 1000),
+		counts: map[Fate]int{}, conns: map[net.Conn]bool{},
+	}
 	p.wg.Go(p.accept)
 	t.Cleanup(p.close)
 	u.Host = listener.Addr().String()
@@ -67,28 +86,70 @@ func New(t testing.TB, serverURL string) (*Proxy, string) {
 	return p, u.String()
 }
 
+func passAll(string) Fate { return Pass }
+
 // Arm gives the next statements that contain match their fates, in turn; later ones pass.
 func (p *Proxy) Arm(match string, fates ...Fate) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.match, p.fates = match, fates
+	p.Choose(func(sql string) Fate {
+		if len(fates) == 0 || !strings.Contains(sql, match) {
+			return Pass
+		}
+		fate := fates[0]
+		fates = fates[1:]
+		return fate
+	})
 }
 
-// Met is signalled each time a statement meets its fate: for the fates that run it, when the server has answered.
-func (p *Proxy) Met() <-chan struct{} { return p.met }
+// Choose asks for the fate of every statement that comes, one at a time.
+func (p *Proxy) Choose(choose func(sql string) Fate) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.choose = choose
+}
+
+// Heal lets every later statement pass.
+func (p *Proxy) Heal() { p.Choose(passAll) }
+
+// Met is signalled each time a statement meets its fate: for the fates that run it, when the server has answered; for
+// a late one, when it is held.
+func (p *Proxy) Met() <-chan Fate { return p.met }
+
+// Counts tells how many statements met which fate.
+func (p *Proxy) Counts() map[Fate]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.counts)
+}
 
 // HoldCancels keeps cancel requests from the server until the function that it returns is called.
 func (p *Proxy) HoldCancels() (release func()) {
 	hold := make(chan struct{})
 	p.mu.Lock()
-	p.holdBack = hold
-	p.mu.Unlock()
-	return sync.OnceFunc(func() {
+	defer p.mu.Unlock()
+	p.hold = hold
+	return func() {
 		p.mu.Lock()
-		p.holdBack = nil
-		p.mu.Unlock()
-		close(hold)
-	})
+		defer p.mu.Unlock()
+		if p.hold == hold {
+			p.hold = nil
+			close(hold)
+		}
+	}
+}
+
+// Land forwards the late statements, tells how many there were, and returns when the server has answered them.
+func (p *Proxy) Land() int {
+	p.mu.Lock()
+	landing := p.late
+	p.late = nil
+	p.mu.Unlock()
+	for _, l := range landing {
+		close(l.land)
+	}
+	for _, l := range landing {
+		<-l.done
+	}
+	return len(landing)
 }
 
 // CutAll cuts every connection.
@@ -103,187 +164,61 @@ func (p *Proxy) CutAll() {
 func (p *Proxy) close() {
 	_ = p.listener.Close()
 	p.mu.Lock()
-	if p.holdBack != nil {
-		close(p.holdBack)
-		p.holdBack = nil
+	p.closed = true
+	if p.hold != nil {
+		close(p.hold)
+		p.hold = nil
 	}
 	p.mu.Unlock()
 	p.CutAll()
+	p.Land() // on cut connections: nothing reaches the server any more
 	p.wg.Wait()
 }
 
-func (p *Proxy) track(c net.Conn) (untrack func()) {
+// track makes a connection one that CutAll cuts; false means that the proxy is closed.
+func (p *Proxy) track(c net.Conn) bool {
 	p.mu.Lock()
-	p.conns[c] = true
-	p.mu.Unlock()
-	return func() {
+	defer p.mu.Unlock()
+	if p.closed {
 		_ = c.Close()
-		p.mu.Lock()
-		delete(p.conns, c)
-		p.mu.Unlock()
+		return false
 	}
+	p.conns[c] = true
+	return true
 }
 
-func (p *Proxy) accept() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		p.wg.Go(func() { p.serve(client) })
-	}
-}
-
-const cancelRequest = 80877102
-
-func (p *Proxy) serve(client net.Conn) {
-	defer p.track(client)()
-	server, err := net.Dial("tcp", p.target)
-	if err != nil {
-		return
-	}
-	defer p.track(server)()
-	first, err := readStartup(client)
-	if err != nil {
-		return
-	}
-	if binary.BigEndian.Uint32(first[4:]) == cancelRequest {
-		p.mu.Lock()
-		hold := p.holdBack
-		p.mu.Unlock()
-		if hold != nil {
-			<-hold
-		}
-	}
-	if _, err := server.Write(first); err != nil {
-		return
-	}
-	l := &link{proxy: p, client: client, server: server}
-	done := make(chan struct{})
-	go func() { defer close(done); l.fromServer(); _ = client.Close() }()
-	l.fromClient()
-	_ = server.Close()
-	<-done
-}
-
-func readStartup(r io.Reader) ([]byte, error) {
-	head := make([]byte, 8)
-	if _, err := io.ReadFull(r, head); err != nil {
-		return nil, err
-	}
-	n := binary.BigEndian.Uint32(head)
-	if n < 8 || n > 1<<16 {
-		return nil, errors.New("no startup packet")
-	}
-	rest := make([]byte, n-8)
-	_, err := io.ReadFull(r, rest)
-	return append(head, rest...), err
-}
-
-// link is one client's connection.
-type link struct {
-	proxy          *Proxy
-	client, server net.Conn
-	mu             sync.Mutex
-	fate           Fate // of the statement that is under way
-}
-
-func (l *link) get() Fate {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.fate
-}
-
-func (l *link) set(f Fate) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.fate = f
-}
-
-// readMessage reads one message of the protocol: a type byte, then a length that counts itself.
-func readMessage(r *bufio.Reader) ([]byte, error) {
-	head := make([]byte, 5)
-	if _, err := io.ReadFull(r, head); err != nil {
-		return nil, err
-	}
-	body := make([]byte, int(binary.BigEndian.Uint32(head[1:]))-4)
-	_, err := io.ReadFull(r, body)
-	return append(head, body...), err
-}
-
-func (l *link) fromClient() {
-	r := bufio.NewReader(l.client)
-	for {
-		m, err := readMessage(r)
-		if err != nil {
-			return
-		}
-		if sql, ok := statement(m); ok {
-			l.set(l.proxy.next(sql))
-		}
-		switch l.get() {
-		case NeverForward:
-			l.proxy.meet(l)
-			_, _ = io.Copy(io.Discard, r)
-			return
-		case CutRequest:
-			l.proxy.meet(l)
-			return
-		}
-		if _, err := l.server.Write(m); err != nil {
-			return
-		}
-	}
-}
-
-// statement reads the SQL of a Parse or Query message.
-func statement(m []byte) (string, bool) {
-	switch m[0] {
-	case 'Q':
-		return string(bytes.TrimRight(m[5:], "\x00")), true
-	case 'P':
-		if parts := bytes.SplitN(m[5:], []byte{0}, 3); len(parts) == 3 {
-			return string(parts[1]), true
-		}
-	}
-	return "", false
+func (p *Proxy) untrack(c net.Conn) {
+	_ = c.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, c)
 }
 
 func (p *Proxy) next(sql string) Fate {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.fates) == 0 || !strings.Contains(sql, p.match) {
-		return Pass
-	}
-	fate := p.fates[0]
-	p.fates = p.fates[1:]
-	return fate
+	return p.choose(sql)
 }
 
-func (p *Proxy) meet(*link) { p.met <- struct{}{} }
-
-func (l *link) fromServer() {
-	r := bufio.NewReader(l.server)
-	for {
-		m, err := readMessage(r)
-		if err != nil {
-			return
-		}
-		fate, ready := l.get(), m[0] == 'Z'
-		switch {
-		case fate == SwallowReply && ready:
-			l.proxy.meet(l)
-			continue
-		case fate == SwallowReply:
-			continue
-		case (fate == CutReply || fate == CutBeforeReady) && ready:
-			l.proxy.meet(l)
-			return
-		case fate == CutReply:
-			continue
-		}
-		if _, err := l.client.Write(m); err != nil {
-			return
-		}
+func (p *Proxy) meet(f Fate) {
+	p.mu.Lock()
+	p.counts[f]++
+	p.mu.Unlock()
+	select {
+	case p.met <- f:
+	default:
 	}
+}
+
+// detain keeps a statement until Land. On a closed proxy it lands at once, on a connection that is cut.
+func (p *Proxy) detain() *late {
+	l := &late{land: make(chan struct{}), done: make(chan struct{})}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		close(l.land)
+		return l
+	}
+	p.late = append(p.late, l)
+	return l
 }
