@@ -48,6 +48,7 @@ func (m *Machine) Note(ctx context.Context, id string, e Evidence) (Operation, e
 		if err == nil || (!IsUnknown(err) && !notRun(err)) {
 			return op, err
 		}
+		m.told("evidence_noted", id, err)
 		select {
 		case <-ctx.Done():
 			return Operation{}, err

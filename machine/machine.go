@@ -54,6 +54,7 @@ type Machine struct {
 	cfg    Config
 	clock  func() instant
 	claims map[string]string // action → claim event
+	told   func(event, id string, err error)
 }
 
 // New makes a machine on a store.
@@ -65,7 +66,7 @@ func New(store Store, cfg Config) (*Machine, error) {
 	if cfg.Margin < 0 || cfg.Margin >= cfg.TTL/2 {
 		return nil, fmt.Errorf("margin of %s does not fit a lease of %s: it must be less than half of it", cfg.Margin, cfg.TTL)
 	}
-	m := &Machine{store: store, cfg: cfg, clock: readClocks, claims: map[string]string{}}
+	m := &Machine{store: store, cfg: cfg, clock: readClocks, claims: map[string]string{}, told: func(string, string, error) {}}
 	for _, r := range store.Program().Rules {
 		if r.IsClaim() {
 			m.claims[r.Action] = r.Event
@@ -78,6 +79,15 @@ func New(store Store, cfg Config) (*Machine, error) {
 func (m *Machine) In(store Store) *Machine {
 	other := *m
 	other.store = store
+	return &other
+}
+
+// Telling is the same machine with a listener for trouble: hear is called with the error each time that an event which
+// must be known to have landed is about to be tried again, and with nil when it landed after that. It is called from
+// many goroutines.
+func (m *Machine) Telling(hear func(event, id string, err error)) *Machine {
+	other := *m
+	other.told = hear
 	return &other
 }
 

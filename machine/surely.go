@@ -12,11 +12,17 @@ import (
 // of history, and the same event is fired again under the same fence, which is harmless where the first one landed
 // late. A denial that follows an unknown answer may be one's own earlier success, so history is asked before it is
 // reported (contract A8, B9). Where ctx ends first, the error is the last one, and an *UnknownError if any was.
-func (m *Machine) surely(ctx context.Context, l *Lease, event string, params transitions.Params) (Operation, error) {
+func (m *Machine) surely(ctx context.Context, l *Lease, event string, params transitions.Params) (op Operation, err error) {
 	id, revision := l.Operation.OperationID, l.Revision
 	var unknown error
+	tried := false
+	defer func() {
+		if tried && err == nil {
+			m.told(event, id, nil)
+		}
+	}()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
-		op, err := m.Fire(ctx, event, params)
+		op, err = m.Fire(ctx, event, params)
 		if IsUnknown(err) {
 			unknown = err
 		}
@@ -32,6 +38,8 @@ func (m *Machine) surely(ctx context.Context, l *Lease, event string, params tra
 				return op, err // it ran, it was refused, and nothing of this revision is in history
 			}
 		}
+		tried = true
+		m.told(event, id, err)
 		select {
 		case <-ctx.Done():
 			if unknown != nil {

@@ -18,7 +18,7 @@ const claimTimeout = 10 * time.Second
 // goroutine. quota, where there is one, says how many more may be claimed now.
 func (w *Worker) loop(action string, work func(*machine.Lease), quota func() int) {
 	free := newSlots(w.cfg.Slots)
-	outage := outage{log: w.cfg.Log, what: "claim for " + action}
+	failures := 0 // in a row
 	for {
 		n := free.take(w.soft)
 		if n == 0 {
@@ -40,9 +40,15 @@ func (w *Worker) loop(action string, work func(*machine.Lease), quota func() int
 				work(l)
 			})
 		}
-		outage.note(err)
+		if want > 0 {
+			w.outage.note("claim for "+action, err)
+		}
+		failures++
+		if err == nil {
+			failures = 0
+		}
 		if err != nil || len(leases) < want || want == 0 {
-			w.rest(action, outage.pause(w.cfg.Poll))
+			w.rest(action, stretched(w.cfg.Poll, failures))
 		}
 	}
 }

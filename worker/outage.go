@@ -2,36 +2,37 @@ package worker
 
 import (
 	"log/slog"
+	"sync"
 	"time"
 )
 
-// outage tells of a database that is away once when it goes and once when it is back, and stretches the pauses
-// between.
+// outage tells of a database that is away, or takes nothing, once when that begins and once when it is over, for all
+// loops of a worker. It is over when what failed first works again. It is safe for concurrent use.
 type outage struct {
-	log    *slog.Logger
-	what   string
-	failed int
-	since  time.Time
+	log *slog.Logger
+
+	mu    sync.Mutex
+	first string // what failed first; "" while all is well
+	since time.Time
 }
 
-func (o *outage) note(err error) {
+func (o *outage) note(doing string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	switch {
-	case err != nil && o.failed == 0:
-		o.since = time.Now()
-		o.log.Warn("the database does not answer; it is tried again until it does", "trying to", o.what, "error", err)
-		o.failed = 1
-	case err != nil:
-		o.failed++
-	case o.failed > 0:
-		o.log.Info("the database answers again", "after", time.Since(o.since).Round(time.Millisecond), "tries", o.failed)
-		o.failed = 0
+	case err != nil && o.first == "":
+		o.first, o.since = doing, time.Now()
+		o.log.Warn("the database does not do its work; it is tried again until it does", "trying to", doing, "error", err)
+	case err == nil && o.first == doing:
+		o.log.Warn("the database works again", "after", time.Since(o.since).Round(time.Millisecond))
+		o.first = ""
 	}
 }
 
-// pause is the poll interval, doubled with every failure up to five seconds.
-func (o *outage) pause(poll time.Duration) time.Duration {
-	if o.failed == 0 {
+// stretched is the poll interval, doubled with every failure in a row up to five seconds.
+func stretched(poll time.Duration, failures int) time.Duration {
+	if failures == 0 {
 		return poll
 	}
-	return max(poll, min(poll<<min(o.failed, 6), 5*time.Second))
+	return max(poll, min(poll<<min(failures, 6), 5*time.Second))
 }

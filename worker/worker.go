@@ -24,6 +24,7 @@ type Worker struct {
 	machine *machine.Machine
 	brake   *brake
 	renewer *renewer
+	outage  *outage
 	wake    map[string]chan struct{}
 	sends   atomic.Int64 // submissions begun
 	busy    sync.WaitGroup
@@ -39,7 +40,8 @@ func New(cfg Config) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{cfg: cfg, machine: cfg.Machine, wake: map[string]chan struct{}{}}
+	w := &Worker{cfg: cfg, outage: &outage{log: cfg.Log}, wake: map[string]chan struct{}{}}
+	w.machine = cfg.Machine.Telling(func(_, _ string, err error) { w.outage.note("store what was learnt", err) })
 	for _, action := range []string{transitions.Dispatch, transitions.Observe, transitions.Deliver} {
 		w.wake[action] = make(chan struct{}, 1)
 	}

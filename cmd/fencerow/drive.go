@@ -95,8 +95,8 @@ type engine struct {
 
 // start begins to work. The end of ctx drains it, like stop. What the provider has to report goes to another log than
 // what the loops have.
-func (a *app) start(ctx context.Context, f *workFlags, m *machine.Machine, spec *httpjob.Spec, log, reports *slog.Logger) (*engine, error) {
-	handler, err := httpjob.New(spec, httpjob.Options{OutDir: f.out, Logger: reports})
+func (a *app) start(ctx context.Context, f *workFlags, m *machine.Machine, spec *httpjob.Spec, log *slog.Logger) (*engine, error) {
+	handler, err := httpjob.New(spec, httpjob.Options{OutDir: f.out, Logger: log})
 	if err != nil {
 		return nil, err
 	}

@@ -54,12 +54,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	if f.giveUp <= 0 {
 		return usagef("--give-up %s: must be more than 0", f.giveUp)
 	}
-	reports, err := a.log(slog.LevelWarn)
-	if err != nil {
-		return err
-	}
-	// The loops would each tell of an outage of the database, which the run tells of itself.
-	log, err := a.log(slog.LevelError)
+	log, err := a.log(slog.LevelWarn)
 	if err != nil {
 		return err
 	}
@@ -81,7 +76,7 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 		return err
 	}
 	r := &runner{app: a, flags: f, batch: b, track: newTracker(s.machine, in.Items)}
-	if err := r.drive(ctx, log, reports); err != nil {
+	if err := r.drive(ctx, log); err != nil {
 		return err
 	}
 	return r.finish(ctx)
@@ -97,7 +92,7 @@ type runner struct {
 }
 
 // drive prepares and works until the run is over or ctx ends, and drains.
-func (r *runner) drive(ctx context.Context, log, reports *slog.Logger) error {
+func (r *runner) drive(ctx context.Context, log *slog.Logger) error {
 	p := r.app.newProgress()
 	defer func() { p.close() }()
 	total := len(r.batch.in.Items)
@@ -116,7 +111,7 @@ func (r *runner) drive(ctx context.Context, log, reports *slog.Logger) error {
 		r.app.sayf("fencerow: nothing is sent: every operation of this input is settled already")
 		return nil
 	}
-	e, err := r.app.start(ctx, &r.flags.workFlags, r.batch.machine, r.batch.spec, log, reports)
+	e, err := r.app.start(ctx, &r.flags.workFlags, r.batch.machine, r.batch.spec, log)
 	if err != nil {
 		return err
 	}

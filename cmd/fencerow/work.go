@@ -49,7 +49,7 @@ func (a *app) work(ctx context.Context, f *workFlags) error {
 		return err
 	}
 	defer s.close()
-	e, err := a.start(ctx, f, s.machine, spec, log, log)
+	e, err := a.start(ctx, f, s.machine, spec, log)
 	if err != nil {
 		return err
 	}

@@ -182,9 +182,8 @@ func (s *site) wait(p *process, limit time.Duration) int {
 	case <-p.ended:
 		return p.status
 	case <-time.After(limit):
-		_ = p.Process.Signal(syscall.SIGQUIT)
-		<-p.ended
-		s.Fatalf("%v has not ended within %s:\n%s", p.Args, limit, tail(p.output()))
+		p.kill9()
+		s.Fatalf("%v has not ended within %s:\n%s\n%s", p.Args, limit, tail(p.output()), s.stdout("stats"))
 		return -1
 	}
 }
