@@ -157,7 +157,7 @@ func TestAClaimThatWaitsForAnotherIsDeniedAfterItsCommitAndGrantedAfterItsRollba
 func TestManyClaimersHoldEveryOperationOnce(t *testing.T) {
 	t.Parallel()
 	const claimers, operations = 8, 200
-	f := open(t, pgstore.Options{MaxConns: claimers})
+	f := open(t, pgstore.Options{MaxConns: claimers, Prepare: true})
 	var requests []transitions.Params
 	var want []string
 	for i := range operations {

@@ -6,7 +6,7 @@
 // fire events inside a transaction of the caller's, so that its own rows are committed with them or not at all.
 //
 // Every event is one statement, compiled by package persist and sent with parameters in pgx's exec mode, which works
-// behind PgBouncer in transaction mode. Outside a caller's transaction it commits by itself.
+// behind PgBouncer in transaction mode; see Options for a faster one. Outside a caller's transaction it commits by itself.
 //
 // The store never guesses. An answer counts when its rows were read to the end and no error followed them. An error
 // that the server sent and that ends nothing but the statement proves that it did not run; so does a connection that

@@ -108,7 +108,7 @@ func script(ctx context.Context, tx pgx.Tx, sql string) error {
 
 func (s *Store) ledger(ctx context.Context, q querier) (map[int]time.Time, error) {
 	made := map[int]time.Time{}
-	_, err := query(ctx, q, persist.LedgerOf(persist.PostgreSQL, s.set.Names).Read, nil, func(r row) error {
+	_, err := query(ctx, q, pgx.QueryExecModeExec, persist.LedgerOf(persist.PostgreSQL, s.set.Names).Read, nil, func(r row) error {
 		var version int
 		var name string
 		var at time.Time

@@ -18,7 +18,10 @@ type runner interface {
 }
 
 // poolRunner sends every statement by itself: it commits when it succeeds.
-type poolRunner struct{ pool *pgxpool.Pool }
+type poolRunner struct {
+	pool *pgxpool.Pool
+	mode pgx.QueryExecMode
+}
 
 func (poolRunner) takesArrays() bool { return true }
 
@@ -28,7 +31,7 @@ func (p poolRunner) run(ctx context.Context, sql string, args []any, each func(r
 		return false, fmt.Errorf("get a connection: %w", err)
 	}
 	defer conn.Release()
-	return query(ctx, conn, sql, args, each)
+	return query(ctx, conn, p.mode, sql, args, each)
 }
 
 // txRunner sends statements in a transaction of the caller's.
@@ -37,21 +40,19 @@ type txRunner struct{ tx pgx.Tx }
 func (txRunner) takesArrays() bool { return true }
 
 func (t txRunner) run(ctx context.Context, sql string, args []any, each func(row) error) (bool, error) {
-	return query(ctx, t.tx, sql, args, each)
+	return query(ctx, t.tx, pgx.QueryExecModeExec, sql, args, each)
 }
 
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-func query(ctx context.Context, q querier, sql string, args []any, each func(row) error) (bool, error) {
+// query never uses the simple protocol: there a lost answer looks like a statement that was not sent.
+func query(ctx context.Context, q querier, mode pgx.QueryExecMode, sql string, args []any, each func(row) error) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	// The exec mode prepares nothing on the server, which a pooler would hand to somebody else. Never the simple
-	// protocol: there a lost answer looks like a statement that was not sent.
-	args = append([]any{pgx.QueryExecModeExec}, args...)
-	rows, err := q.Query(ctx, sql, args...)
+	rows, err := q.Query(ctx, sql, append([]any{mode}, args...)...)
 	if err != nil {
 		return true, err
 	}

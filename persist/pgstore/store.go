@@ -18,6 +18,7 @@ type Store struct {
 	program *transitions.Program
 	set     *persist.Set
 	runner  runner
+	single  runner        // of statements about one operation
 	pool    *pgxpool.Pool // nil inside a caller's transaction
 	owned   bool          // the store opened the pool, and closes it
 	bound   time.Duration
@@ -70,7 +71,7 @@ const prepareTries = 3
 
 func (s *Store) askOne(ctx context.Context, c *call, statement *persist.Statement, params transitions.Params) (machine.Answer, error) {
 	var answer machine.Answer
-	err := s.write(ctx, c, statement.SQL, arguments(statement.Params, params), func(r row) error {
+	err := s.write(ctx, s.single, c, statement.SQL, arguments(statement.Params, params), func(r row) error {
 		var scanErr error
 		answer, scanErr = s.answer(r)
 		return scanErr
@@ -150,7 +151,7 @@ func (s *Store) applyAll(ctx context.Context, c *call) ([]machine.Answer, error)
 	statement := s.set.Statement(c.event, persist.Many)
 	for tries := 0; tries < prepareTries && len(places) > 0; tries++ {
 		args := arrays(c.rule, statement.Params, c.sent, places)
-		err := s.write(ctx, c, statement.SQL, args, func(r row) error {
+		err := s.write(ctx, s.runner, c, statement.SQL, args, func(r row) error {
 			var ordinal int
 			answer, err := s.answer(r, &ordinal)
 			if err == nil {
@@ -235,7 +236,7 @@ func (s *Store) Take(ctx context.Context, event string, params transitions.Param
 
 func (s *Store) take(ctx context.Context, c *call, statement *persist.Statement, params transitions.Params) ([]transitions.Row, error) {
 	var taken []transitions.Row
-	err := s.write(ctx, c, statement.SQL, arguments(statement.Params, params), func(r row) error {
+	err := s.write(ctx, s.runner, c, statement.SQL, arguments(statement.Params, params), func(r row) error {
 		answer, err := s.answer(r)
 		if err == nil {
 			taken = append(taken, answer.Row)
@@ -249,8 +250,8 @@ func (s *Store) take(ctx context.Context, c *call, statement *persist.Statement,
 }
 
 // write sends a statement that changes something, and says of its error what it proves.
-func (s *Store) write(ctx context.Context, c *call, sql string, args []any, each func(row) error) error {
-	sent, err := s.runner.run(ctx, sql, args, each)
+func (s *Store) write(ctx context.Context, by runner, c *call, sql string, args []any, each func(row) error) error {
+	sent, err := by.run(ctx, sql, args, each)
 	if err == nil {
 		return nil
 	}

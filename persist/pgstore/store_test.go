@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/fencerow/fencerow/internal/pgtest"
@@ -109,6 +110,33 @@ func TestPostgreSQLConforms(t *testing.T) {
 		f := open(t, pgstore.Options{MaxConns: 4})
 		return machinetest.Subject{Store: f.Store, Put: f.put, Now: f.Now}
 	})
+}
+
+func TestPreparedStatementsAnswerAsTheOthersDo(t *testing.T) {
+	t.Parallel()
+	plain, fast := open(t, pgstore.Options{}), open(t, pgstore.Options{Prepare: true})
+	// Often enough that the server keeps one plan for any values.
+	for i := range 8 {
+		id := fmt.Sprintf("op-%d", i)
+		for _, c := range []struct {
+			event string
+			with  transitions.Params
+		}{
+			{"prepare", request(id)}, {"prepare", request(id)}, {"submit_begin", held("w", 1)}, {"dispatch_claim", claim("w")},
+			{"dispatch_claim", claim("w2")}, {"renew", params(held("w", 1), num("ttl_ms", 9_000_000))}, {"submit_begin", held("w", 1)},
+			{"submit_accepted", params(held("w", 1), text("remote_job_id", "job "+id))},
+			{"submit_accepted", params(held("w", 1), text("remote_job_id", "job-"+id))}, {"observe_claim", claim("w")},
+		} {
+			want, got := plain.fire(c.event, id, c.with), fast.fire(c.event, id, c.with)
+			want.Row, got.Row = nil, nil
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s on %s (-want +got):\n%s", c.event, id, diff)
+			}
+		}
+		if got := fast.op(id); got.Phase != transitions.Observing || got.RemoteJobID != "job-"+id {
+			t.Errorf("%s ended as %s with job %q", id, got.Phase, got.RemoteJobID)
+		}
+	}
 }
 
 func TestPostgreSQLConformsUnderAnAwkwardSchemaAndPrefix(t *testing.T) {

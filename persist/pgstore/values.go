@@ -1,6 +1,7 @@
 package pgstore
 
 import (
+	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -143,15 +144,22 @@ func (s *Store) scan(r row, before ...any) (transitions.Row, error) {
 // answer reads what a statement says about one operation.
 func (s *Store) answer(r row, before ...any) (machine.Answer, error) {
 	var applied bool
-	var failed textArray
-	values, err := s.scan(r, append(before, &applied, &failed)...)
+	var failed []string
+	var list any = &failed
+	if _, other := r.(*sql.Rows); other {
+		list = (*textArray)(&failed)
+	}
+	values, err := s.scan(r, append(before, &applied, list)...)
 	if err != nil {
 		return machine.Answer{}, err
+	}
+	if len(failed) == 0 {
+		failed = nil
 	}
 	return machine.Answer{Applied: applied, Exists: true, Failed: failed, Row: values}, nil
 }
 
-// textArray reads a text[] in the form in which PostgreSQL writes it, which every driver hands on.
+// textArray reads a text[] in the form in which PostgreSQL writes it, which is how database/sql hands it on.
 type textArray []string
 
 // Scan implements sql.Scanner.
