@@ -173,13 +173,13 @@ func TestManyClaimersHoldEveryOperationOnce(t *testing.T) {
 	var done sync.WaitGroup
 	for n := range claimers {
 		done.Go(func() {
-			for range 400 {
+			for try := range 400 {
 				var got []transitions.Row
 				var err error
 				if n%2 == 0 {
 					got, err = f.Take(f.ctx, "dispatch_claim", params(claim(fmt.Sprintf("batch-%d", n)), num("limit", 5)))
 				} else {
-					id := want[(n*operations/claimers+len(held))%operations]
+					id := want[(n*operations/claimers+try)%operations]
 					var answer machine.Answer
 					answer, err = f.Apply(f.ctx, "dispatch_claim", params(claim(fmt.Sprintf("one-%d", n)), text("operation_id", id)))
 					if answer.Applied {
