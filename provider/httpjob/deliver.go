@@ -65,19 +65,21 @@ func (h *Handler) deliver(ctx context.Context, d worker.Delivery) (worker.Delive
 // download writes the result to file. An address that has expired is read anew, once, from the remote's status.
 func (h *Handler) download(ctx context.Context, d worker.Delivery, file *tempFile) (time.Duration, error) {
 	values := jobValues(d.OperationID, d.Kind, d.RemoteJobID, d.Keep)
-	fresh := false
-	u, err := h.resultURL(d.Snapshot, values)
-	if h.spec.Deliver.From != nil && err != nil {
+	fresh := h.spec.Deliver.From == nil // a template's address is always the same
+	var u *url.URL
+	err := errNoValue
+	if h.spec.Deliver.Via == nil {
+		u, err = h.resultURL(d.Snapshot, values)
+	}
+	if err != nil && !fresh {
 		fresh = true
-		if u, err = h.freshURL(ctx, values); err != nil {
-			return 0, err
-		}
+		u, err = h.freshURL(ctx, values)
 	}
 	if err != nil {
 		return 0, err
 	}
 	wait, err := h.fetch(ctx, u, file)
-	if errors.Is(err, errExpired) && h.spec.Deliver.From != nil && !fresh {
+	if errors.Is(err, errExpired) && !fresh {
 		if u, err = h.freshURL(ctx, values); err != nil {
 			return 0, err
 		}
@@ -86,33 +88,38 @@ func (h *Handler) download(ctx context.Context, d worker.Delivery, file *tempFil
 	return wait, err
 }
 
-// resultURL finds the result's address in a snapshot, or fills in the file's template.
+// resultURL finds the result's address in an answer, or fills in the file's template.
 func (h *Handler) resultURL(snapshot []byte, values map[string]string) (*url.URL, error) {
 	if t := h.spec.Deliver.URL; t != nil {
 		return t.URL(h.spec.base, values)
 	}
 	doc, err := parseDocument(snapshot)
 	if err != nil {
-		return nil, fmt.Errorf("finding the result's address in the snapshot: %w", err)
+		return nil, fmt.Errorf("finding the result's address in the answer: %w", err)
 	}
 	found, err := doc.at(*h.spec.Deliver.From)
 	if err != nil {
-		return nil, fmt.Errorf("finding the result's address in the snapshot: %w", err)
+		return nil, fmt.Errorf("finding the result's address in the answer: %w", err)
 	}
 	text, ok := found.text()
 	if !ok || text == "" || strings.Contains(text, redacted) {
-		return nil, fmt.Errorf("finding the result's address in the snapshot: at %s is no address", h.spec.Deliver.From)
+		return nil, fmt.Errorf("finding the result's address in the answer: at %s is no address", h.spec.Deliver.From)
 	}
 	return resolveURL(h.spec.base, text)
 }
 
+// freshURL asks the remote where the result is: at the file's via, or at the job's status.
 func (h *Handler) freshURL(ctx context.Context, values map[string]string) (*url.URL, error) {
-	answer, err := h.readStatus(ctx, values)
+	what, at := "the status for a fresh address", h.spec.Observe.URL
+	if via := h.spec.Deliver.Via; via != nil {
+		what, at = "the result's address", *via
+	}
+	answer, err := h.readAnswer(ctx, at, values)
 	if err != nil {
-		return nil, fmt.Errorf("reading the status for a fresh address: %w", worker.Later(err, answer.retryAfter))
+		return nil, fmt.Errorf("reading %s: %w", what, worker.Later(err, answer.retryAfter))
 	}
 	if answer.missing {
-		return nil, errors.New("reading the status for a fresh address: the remote says that it has no such job")
+		return nil, fmt.Errorf("reading %s: the remote says that it has no such job", what)
 	}
 	return h.resultURL(answer.doc, values)
 }

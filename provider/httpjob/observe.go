@@ -52,13 +52,32 @@ func (h *Handler) judge(doc document) (worker.State, string) {
 	case slices.Contains(o.Pending, word):
 		return worker.Pending, ""
 	case slices.Contains(o.Succeeded, word):
-		return worker.Succeeded, ""
+		return h.succeeded(doc)
 	case slices.Contains(o.Failed, word):
 		return worker.Failed, h.failure(doc)
 	case slices.Contains(o.Canceled, word):
 		return worker.Canceled, h.failure(doc)
 	default:
 		return h.unlisted(fmt.Sprintf("status word %q is in no list of the provider file", printable(word, 100)))
+	}
+}
+
+// succeeded judges a job whose word means success. Some APIs have one word for every end and tell a failure elsewhere.
+func (h *Handler) succeeded(doc document) (worker.State, string) {
+	at := h.spec.Observe.FailedIf
+	if at == nil {
+		return worker.Succeeded, ""
+	}
+	found, err := doc.at(*at)
+	switch {
+	case errors.Is(err, errNoValue):
+		return worker.Succeeded, ""
+	case err != nil:
+		return h.unlisted(fmt.Sprintf("no telling success from failure: %v", err))
+	case found.words() == "":
+		return worker.Succeeded, ""
+	default:
+		return worker.Failed, h.failure(doc)
 	}
 }
 

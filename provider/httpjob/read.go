@@ -87,7 +87,7 @@ func (h *Handler) get(ctx context.Context, u *url.URL) (*http.Response, error) {
 	return resp, nil
 }
 
-// statusAnswer is one whole answer of the remote's status address.
+// statusAnswer is one whole answer of the remote's status address, or of the one that a result's address is read from.
 type statusAnswer struct {
 	missing    bool // the remote says that it has no such job
 	doc        document
@@ -96,10 +96,15 @@ type statusAnswer struct {
 
 // readStatus asks once for a job's status. An error means that nothing was learnt but, perhaps, retryAfter.
 func (h *Handler) readStatus(ctx context.Context, values map[string]string) (statusAnswer, error) {
+	return h.readAnswer(ctx, h.spec.Observe.URL, values)
+}
+
+// readAnswer asks once for the JSON at an address of the API.
+func (h *Handler) readAnswer(ctx context.Context, at Template, values map[string]string) (statusAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.spec.Submit.Timeout)
 	defer cancel()
 	var a statusAnswer
-	u, err := h.spec.Observe.URL.URL(h.spec.base, values)
+	u, err := at.URL(h.spec.base, values)
 	if err != nil {
 		return a, err
 	}
@@ -125,7 +130,7 @@ func (h *Handler) readStatus(ctx context.Context, values map[string]string) (sta
 		a.doc = document(body)
 		return a, nil
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
-		return fail(fmt.Errorf("no status; it said: %s", h.quote(body)))
+		return fail(fmt.Errorf("it said: %s", h.quote(body)))
 	}
 	if a.doc, err = parseDocument(body); err != nil {
 		return fail(fmt.Errorf("%w; it said: %s", err, h.quote(body)))

@@ -107,7 +107,7 @@ func (r *reader) codes(e entry) []int {
 }
 
 func (r *reader) observe(spec *Spec, e entry, names, kept []string) {
-	m := r.mapping(e, "url", "status", "pending", "succeeded", "failed", "canceled", "error",
+	m := r.mapping(e, "url", "status", "pending", "succeeded", "failed", "canceled", "error", "failed_if",
 		"every", "max_every", "deadline", "not_found_grace")
 	r.require(e, m, "url", "status", "succeeded")
 	o := &spec.Observe
@@ -117,6 +117,9 @@ func (r *reader) observe(spec *Spec, e entry, names, kept []string) {
 	o.Status, _ = r.pointer(m, "status")
 	if p, ok := r.pointer(m, "error"); ok {
 		o.Error = &p
+	}
+	if p, ok := r.pointer(m, "failed_if"); ok {
+		o.FailedIf = &p
 	}
 	taken := map[string]string{}
 	o.Pending = r.words(m, "pending", taken)
@@ -161,7 +164,7 @@ func (r *reader) words(m map[string]entry, key string, taken map[string]string) 
 }
 
 func (r *reader) deliver(spec *Spec, e entry, names, kept []string) {
-	m := r.mapping(e, "from", "url", "key", "attempts")
+	m := r.mapping(e, "from", "via", "url", "key", "attempts")
 	r.require(e, m, "key")
 	d := &Deliver{Attempts: 8}
 	if p, ok := r.pointer(m, "from"); ok {
@@ -170,6 +173,13 @@ func (r *reader) deliver(spec *Spec, e entry, names, kept []string) {
 	if u, ok := m["url"]; ok {
 		t := r.url(u, names, kept)
 		d.URL = &t
+	}
+	if v, ok := m["via"]; ok {
+		t := r.url(v, names, kept)
+		d.Via = &t
+		if _, ok := m["from"]; !ok {
+			r.fail(v, "there is no from: it says where in the answer at this address the result's address is")
+		}
 	}
 	_, hasFrom := m["from"]
 	_, hasURL := m["url"]

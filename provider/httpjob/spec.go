@@ -46,6 +46,7 @@ type Observe struct {
 	Failed        []string
 	Canceled      []string
 	Error         *Pointer // why a job failed; nil: the API does not say
+	FailedIf      *Pointer // a value there makes a failure of a word that means success; nil: the word alone decides
 	Every         time.Duration
 	MaxEvery      time.Duration
 	Deadline      time.Duration
@@ -54,7 +55,8 @@ type Observe struct {
 
 // Deliver says where a result is and what it is called at home. One of From and URL is set.
 type Deliver struct {
-	From     *Pointer // into the last snapshot
+	From     *Pointer // into the last snapshot, or into the answer at Via
+	Via      *Template
 	URL      *Template
 	Key      Template // relative to the output folder
 	Attempts int
