@@ -47,7 +47,8 @@ func (w *Worker) loop(action string, work func(*machine.Lease), quota func() int
 		if err == nil {
 			failures = 0
 		}
-		if err != nil || len(leases) < want || want == 0 {
+		// A claim that brought some is followed by another at once: others' claims may have locked the rest just then.
+		if len(leases) == 0 {
 			w.rest(action, stretched(w.cfg.Poll, failures))
 		}
 	}

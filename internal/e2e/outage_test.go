@@ -45,7 +45,7 @@ func TestADatabaseThatGoesAwayInTheMiddle(t *testing.T) {
 	s := newSite(t, server.URL(), sandbox.Options{Queued: 500 * time.Millisecond, Running: 500 * time.Millisecond})
 	s.provider()
 	ids := s.requests(200)
-	p := s.start("run", "requests.jsonl", "--provider", "api.yaml", "--out", "out", "--workers", "8", "--brake", "0")
+	p := s.start("run", "requests.jsonl", "--provider", "api.yaml", "--out", "out", "--workers", "8", "--brake", "0", "--lease", "25s")
 	for range 20 {
 		<-s.posts
 	}

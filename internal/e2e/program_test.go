@@ -121,6 +121,19 @@ func (s *site) requests(n int, faults ...string) []string {
 	return ids
 }
 
+// requestsDueOver writes n requests without faults that become due one after the other.
+func (s *site) requestsDueOver(n int, d time.Duration) []string {
+	s.Helper()
+	ids := s.requests(n)
+	var text bytes.Buffer
+	for i, id := range ids {
+		due := time.Now().Add(d * time.Duration(i) / time.Duration(n)).UTC().Format(time.RFC3339Nano)
+		fmt.Fprintf(&text, "{\"id\": %q, \"request\": %s, \"not_before\": %q}\n", id, s.bodies[id], due)
+	}
+	s.write("requests.jsonl", text.Bytes())
+	return ids
+}
+
 // process is the program, started.
 type process struct {
 	*exec.Cmd
