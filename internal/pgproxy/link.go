@@ -108,12 +108,13 @@ func readMessage(r *bufio.Reader) ([]byte, error) {
 
 func (l *link) fromClient(gone <-chan struct{}) {
 	r := bufio.NewReader(l.client)
+	prepared := map[string]string{} // SQL by the name under which the server keeps it
 	for {
 		m, err := readMessage(r)
 		if err != nil {
 			return
 		}
-		if sql, ok := statement(m); ok {
+		if sql, ok := statement(m, prepared); ok {
 			l.set(l.proxy.next(sql))
 		}
 		switch f := l.get(); f {
@@ -158,14 +159,25 @@ func (l *link) forwardLate(r *bufio.Reader, m []byte, gone <-chan struct{}) {
 	}
 }
 
-// statement reads the SQL of a Parse or Query message.
-func statement(m []byte) (string, bool) {
+// statement reads the SQL of a message that begins to run a statement. Preparing one under a name runs nothing; its
+// fate is chosen each time that it is bound.
+func statement(m []byte, prepared map[string]string) (string, bool) {
 	switch m[0] {
 	case 'Q':
 		return string(bytes.TrimRight(m[5:], "\x00")), true
 	case 'P':
-		if parts := bytes.SplitN(m[5:], []byte{0}, 3); len(parts) == 3 {
-			return string(parts[1]), true
+		parts := bytes.SplitN(m[5:], []byte{0}, 3)
+		if len(parts) < 3 {
+			return "", false
+		}
+		if name := string(parts[0]); name != "" {
+			prepared[name] = string(parts[1])
+			return "", false
+		}
+		return string(parts[1]), true
+	case 'B':
+		if parts := bytes.SplitN(m[5:], []byte{0}, 3); len(parts) == 3 && len(parts[1]) > 0 {
+			return prepared[string(parts[1])], true
 		}
 	}
 	return "", false

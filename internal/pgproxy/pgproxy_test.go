@@ -2,6 +2,7 @@ package pgproxy_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -45,41 +46,54 @@ func TestAStatementMeetsItsFateAndNoOtherDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := 0
-	for _, fate := range pgproxy.Fates {
-		t.Run(fate.String(), func(t *testing.T) {
-			proxy, url := pgproxy.New(t, address)
-			conn := connect(t, url)
-			proxy.Arm("counter SET", fate)
-			if _, err := conn.Exec(t.Context(), "SELECT 1 AS counter"); err != nil {
-				t.Fatalf("a statement that does not match: %v", err)
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			defer cancel()
-			if _, err := conn.Exec(ctx, bump, pgx.QueryExecModeExec, 1); err == nil {
-				t.Error("the client was told that it went well")
-			}
-			<-proxy.Met()
-			if fate.Runs() {
-				want++
-			}
-			if diff := cmp.Diff(want, counter(t, direct)); diff != "" {
-				t.Errorf("the counter (-want +got):\n%s", diff)
-			}
-			if landed := proxy.Land(); landed == 1 {
-				want++
-			}
-			if _, err := connect(t, url).Exec(t.Context(), bump, pgx.QueryExecModeExec, 1); err != nil {
-				t.Errorf("the next statement, on a new connection: %v", err)
-			}
-			want++
-			if diff := cmp.Diff(want, counter(t, direct)); diff != "" {
-				t.Errorf("the counter in the end (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(map[pgproxy.Fate]int{fate: 1}, proxy.Counts()); diff != "" {
-				t.Errorf("the fates that were met (-want +got):\n%s", diff)
-			}
-		})
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeExec, pgx.QueryExecModeCacheStatement} {
+		for _, fate := range pgproxy.Fates {
+			t.Run(fmt.Sprintf("%s, mode %s", fate, mode), func(t *testing.T) {
+				want += meets(t, direct, address, mode, fate, want)
+			})
+		}
 	}
+}
+
+// meets sends one statement to its fate and another one after it, and tells how many ran.
+func meets(t *testing.T, direct *pgx.Conn, address string, mode pgx.QueryExecMode, fate pgproxy.Fate, before int) int {
+	t.Helper()
+	want := before
+	proxy, url := pgproxy.New(t, address)
+	conn := connect(t, url)
+	if _, err := conn.Exec(t.Context(), bump, mode, 0); err != nil { // where it is to be prepared, it now is
+		t.Fatal(err)
+	}
+	proxy.Arm("counter SET", fate)
+	if _, err := conn.Exec(t.Context(), "SELECT 1 AS counter"); err != nil {
+		t.Fatalf("a statement that does not match: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := conn.Exec(ctx, bump, mode, 1); err == nil {
+		t.Error("the client was told that it went well")
+	}
+	<-proxy.Met()
+	if fate.Runs() {
+		want++
+	}
+	if diff := cmp.Diff(want, counter(t, direct)); diff != "" {
+		t.Errorf("the counter (-want +got):\n%s", diff)
+	}
+	if landed := proxy.Land(); landed == 1 {
+		want++
+	}
+	if _, err := connect(t, url).Exec(t.Context(), bump, mode, 1); err != nil {
+		t.Errorf("the next statement, on a new connection: %v", err)
+	}
+	want++
+	if diff := cmp.Diff(want, counter(t, direct)); diff != "" {
+		t.Errorf("the counter in the end (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[pgproxy.Fate]int{fate: 1}, proxy.Counts()); diff != "" {
+		t.Errorf("the fates that were met (-want +got):\n%s", diff)
+	}
+	return want - before
 }
 
 func TestACancelRequestIsHeldBackUntilItIsReleased(t *testing.T) {

@@ -1,0 +1,137 @@
+package hostile_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/fencerow/fencerow/internal/pgproxy"
+	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/persist/pgstore"
+)
+
+// bounded are the bounds of a store whose calls are given up soon.
+var bounded = pgstore.Options{LockTimeout: time.Second, StatementTimeout: 2 * time.Second, MaxConns: 6}
+
+// trial is one deed under one fate.
+type trial struct {
+	deed
+	fate pgproxy.Fate
+	*wire
+	problems []string
+}
+
+func (tr *trial) problem(format string, args ...any) {
+	tr.problems = append(tr.problems, fmt.Sprintf(format, args...))
+}
+
+// Every event under every fate of its statement: the answer is never applied or denied where nobody can know, the
+// database holds what the fate let through, callers' verbs find out, and what lands late changes nothing
+// (lifecycle, "Three answers, never two"; reports B71 and B101).
+func TestEveryEventUnderEveryFateIsUnknownAndThenResolved(t *testing.T) {
+	t.Parallel()
+	d := fresh(t)
+	var trials []*trial
+	for _, deed := range deeds {
+		for _, fate := range pgproxy.Fates {
+			trials = append(trials, &trial{deed: deed, fate: fate, wire: d.wire(bounded)})
+		}
+	}
+	// They mostly wait for answers that never come: all at once, so that they wait together.
+	var busy sync.WaitGroup
+	for i, tr := range trials {
+		busy.Go(func() {
+			tr.sentOnce(fmt.Sprintf("once-%d", i))
+			tr.untilKnown(fmt.Sprintf("known-%d", i))
+		})
+	}
+	busy.Wait()
+	for _, tr := range trials {
+		t.Run(name(tr.event, " in form ", tr.form, ", ", tr.fate), func(t *testing.T) {
+			for _, p := range tr.problems {
+				t.Error(p)
+			}
+		})
+	}
+}
+
+// sentOnce sends the statement once, through the store.
+func (tr *trial) sentOnce(id string) {
+	s := tr.stage(tr.deed, id)
+	tr.arm(tr.event, tr.form, tr.fate)
+	defer tr.proxy.HoldCancels()() // else what is late may be canceled before it lands
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	go func() {
+		select {
+		case <-tr.proxy.Met(): // and its caller gives up
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	applied, err := tr.fire(ctx, tr.wire, s)
+	if got := tr.proxy.Counts()[tr.fate]; got != 1 {
+		tr.problem("%d statements met their fate, want 1", got)
+	}
+	if !machine.IsUnknown(err) || applied {
+		tr.problem("the store says applied %t, %v; want an unknown answer", applied, err)
+	}
+	want := 0
+	if tr.fate.Runs() {
+		want = 1
+	}
+	if got := tr.count(tr.database, s); got != want {
+		tr.problem("it landed %d times, want %d", got, want)
+	}
+	if landed := tr.proxy.Land(); landed > 0 {
+		want++
+	}
+	if got := tr.count(tr.database, s); got != want {
+		tr.problem("it landed %d times once what was late had arrived, want %d", got, want)
+	}
+	if want > 0 {
+		tr.explained(s)
+	}
+}
+
+// untilKnown calls the verb, which comes back only when it knows.
+func (tr *trial) untilKnown(id string) {
+	if tr.verb == nil {
+		return
+	}
+	s := tr.stage(tr.deed, id)
+	tr.arm(tr.event, tr.form, tr.fate)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := tr.verb(ctx, tr.wire, s); err != nil {
+		tr.problem("the verb says %v, want that it landed", err)
+		return
+	}
+	before, history := tr.op(s.id), tr.history(s.id)
+	if got := tr.count(tr.database, s); got != 1 {
+		tr.problem("it landed %d times by the time that the verb knew, want 1", got)
+	}
+	tr.proxy.Land()
+	if !slices.Equal(before.Row(), tr.op(s.id).Row()) || history != tr.history(s.id) {
+		tr.problem("what landed late changed the row or its history: it was %s at revision %d", before.Phase, before.Revision)
+	}
+	tr.explained(s)
+}
+
+func (tr *trial) history(id string) int {
+	entries, err := tr.calm.History(context.Background(), id)
+	if err != nil {
+		tr.problem("%v", err)
+	}
+	return len(entries)
+}
+
+func (tr *trial) explained(s subject) {
+	findings, err := tr.database.engine.Audit(context.Background(), s.id)
+	if err != nil || len(findings) > 0 {
+		tr.problem("its history does not explain the row: %v, %v", findings, err)
+	}
+}
