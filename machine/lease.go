@@ -16,6 +16,7 @@ type Lease struct {
 	clock func() instant
 	mu    sync.Mutex
 	ends  deadline
+	open  map[string]error // unknown answers that were never resolved, by event
 }
 
 // Left is how long the holder may still work, by its own clocks and less the margin. It never trusts that two
@@ -34,6 +35,27 @@ func (l *Lease) extend(from instant, length time.Duration) {
 	if now := l.clock(); later.left(now) > l.ends.left(now) {
 		l.ends = later
 	}
+}
+
+// doubt remembers that an event's answer is unknown, and forgets it when there is an answer.
+func (l *Lease) doubt(event string, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !IsUnknown(err) {
+		delete(l.open, event)
+		return
+	}
+	if l.open == nil {
+		l.open = map[string]error{}
+	}
+	l.open[event] = err
+}
+
+// doubted gives the unknown answer that is remembered, nil if there is none.
+func (l *Lease) doubted(event string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.open[event]
 }
 
 // instant is one moment on both of the process's clocks. The monotonic one stops while the machine is suspended; the

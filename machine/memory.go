@@ -139,6 +139,19 @@ func (m *Memory) Take(ctx context.Context, event string, params transitions.Para
 	return taken, nil
 }
 
+// wakeAt is the later of schedule and lease; for a row that was made by hand with neither, in a phase to which somebody
+// must come back, when it was made.
+func (m *Memory) wakeAt(row transitions.Row) transitions.Value {
+	wake := m.get(row, "lease_until")
+	if due := m.get(row, "due_at"); wake.IsNull() || !due.IsNull() && due.Micros() > wake.Micros() {
+		wake = due
+	}
+	if wake.IsNull() && slices.Contains(m.program.RestlessPhases(), m.get(row, "phase").Text()) {
+		wake = m.get(row, "created_at")
+	}
+	return wake
+}
+
 // wakeful lists the operations whose schedule and lease both lie in the past, in the order in which they are served.
 func (m *Memory) wakeful(rule *transitions.Rule) []string {
 	type candidate struct {
@@ -148,10 +161,7 @@ func (m *Memory) wakeful(rule *transitions.Rule) []string {
 	now := m.Now().UnixMicro()
 	var found []candidate
 	for id, row := range m.rows {
-		wake := m.get(row, "lease_until")
-		if due := m.get(row, "due_at"); wake.IsNull() || !due.IsNull() && due.Micros() > wake.Micros() {
-			wake = due
-		}
+		wake := m.wakeAt(row)
 		if wake.IsNull() || wake.Micros() > now {
 			continue
 		}

@@ -11,15 +11,17 @@ import (
 // surely fires a lease holder's event until it is known whether it landed, or ctx ends: an unknown answer is asked
 // of history, and the same event is fired again under the same fence, which is harmless where the first one landed
 // late. A denial that follows an unknown answer may be one's own earlier success, so history is asked before it is
-// reported (contract A8, B9). Where ctx ends first, the error is the last one, and an *UnknownError if any was.
+// reported (contract A8, B9). Where ctx ends first, the error is the last one, and an *UnknownError if any was; the lease
+// remembers that, so that the same verb, called again, does not take its own earlier success for a denial.
 func (m *Machine) surely(ctx context.Context, l *Lease, event string, params transitions.Params) (op Operation, err error) {
 	id, revision := l.Operation.OperationID, l.Revision
-	var unknown error
+	unknown := l.doubted(event)
 	tried := false
 	defer func() {
 		if tried && err == nil {
 			m.told(event, id, nil)
 		}
+		l.doubt(event, err)
 	}()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
 		op, err = m.Fire(ctx, event, params)

@@ -151,12 +151,26 @@ func (e *emitter) outcomeCheck() string {
 	return "(phase IN (" + strings.Join(phases, ", ") + ")) = (outcome IS NOT NULL)"
 }
 
-// wakeAt is the one time by which work is found: the later of schedule and lease, whichever is set.
+// wakeAt is the one time by which work is found: the later of schedule and lease, whichever is set. A row that was made
+// by hand with neither, in a phase to which somebody must come back, is found too (contract B4).
 func (e *emitter) wakeAt() string {
+	later := "greatest(due_at, lease_until)"
 	if e.dialect == SQLite {
-		return "max(coalesce(due_at, lease_until), coalesce(lease_until, due_at))"
+		later = "max(coalesce(due_at, lease_until), coalesce(lease_until, due_at))"
 	}
-	return "greatest(due_at, lease_until)"
+	restless := e.program.RestlessPhases()
+	if len(restless) == 0 || !e.has("created_at") {
+		return later
+	}
+	return "coalesce(" + later + ", CASE WHEN phase IN (" + wordList(restless) + ") THEN created_at END)"
+}
+
+func wordList(words []string) string {
+	literals := make([]string, len(words))
+	for i, w := range words {
+		literals[i] = textLiteral(w)
+	}
+	return strings.Join(literals, ", ")
 }
 
 // operationsIndexes: claims find their work by one index. The phase is in none of its columns: every change of it would

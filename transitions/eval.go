@@ -97,7 +97,7 @@ func (ev *evaluation) entry(r *Rule, after Row) *Entry {
 	p := ev.program
 	e := &Entry{
 		Event: r.Event, From: ev.row[p.Column("phase")].Text(), To: after[p.Column("phase")].Text(),
-		Owner: ev.row[p.Column("lease_owner")], Revision: after[p.Column("revision")].Int(),
+		Owner: ev.column("lease_owner"), Revision: after[p.Column("revision")].Int(),
 		Reason: ev.value(r.Reason), Reviewer: ev.value(r.Reviewer), Detail: ev.params["detail"],
 	}
 	if r.Uses("owner") {
@@ -114,7 +114,7 @@ func (ev *evaluation) holds(x Expr) bool { return ev.value(x).Bool() }
 func (ev *evaluation) value(x Expr) Value {
 	switch x.Op {
 	case OpCol:
-		return ev.row[ev.program.Column(x.Name)]
+		return ev.column(x.Name)
 	case OpParam:
 		return ev.params[x.Name]
 	case OpNow:
@@ -153,6 +153,14 @@ func (ev *evaluation) value(x Expr) Value {
 	default:
 		return ev.binary(x)
 	}
+}
+
+// column is null where the table has no such column: one without leases has no lease_owner.
+func (ev *evaluation) column(name string) Value {
+	if i := ev.program.Column(name); i >= 0 {
+		return ev.row[i]
+	}
+	return NullValue
 }
 
 func (ev *evaluation) taken(id Value) bool {

@@ -1,13 +1,15 @@
 package transitions
 
+import "slices"
+
 // Standard is the standard lifecycle: one external side effect that costs money, cannot be undone and takes no
 // idempotency key. This declaration is the only place that says what moves an operation.
 func Standard() Table {
 	return Table{
 		Name:     "standard",
 		Columns:  StandardColumns(),
-		Phases:   standardPhases,
-		Actions:  standardActions,
+		Phases:   slices.Clone(standardPhases),
+		Actions:  slices.Clone(standardActions),
 		Outcomes: []string{"succeeded", "failed", "canceled", "rejected", "abandoned"},
 		Reasons: []string{"no_response", "missing_remote_id", "unclear_answer", "remote_id_taken", "remote_not_found",
 			"overdue", "shutdown", "panic", "unclassified"},
@@ -16,12 +18,12 @@ func Standard() Table {
 }
 
 var standardPhases = []Phase{
-	{Name: Prepared, Action: Dispatch, Sendable: true, True: "the request is stored; nothing has been sent", Lapse: "safe: another dispatcher may claim"},
-	{Name: Submitting, Action: Dispatch, Effecting: true, True: "the intent to send is durable; the request may be on the wire", Lapse: "not safe: only to uncertain"},
-	{Name: Submitted, True: "the remote accepted; a remote job id is stored", Lapse: "–"},
-	{Name: Observing, Action: Observe, True: "a worker has begun to read the remote status", Lapse: "safe: reads repeat freely"},
+	{Name: Prepared, Restless: true, Action: Dispatch, Sendable: true, True: "the request is stored; nothing has been sent", Lapse: "safe: another dispatcher may claim"},
+	{Name: Submitting, Restless: true, Action: Dispatch, Effecting: true, True: "the intent to send is durable; the request may be on the wire", Lapse: "not safe: only to uncertain"},
+	{Name: Submitted, Restless: true, True: "the remote accepted; a remote job id is stored", Lapse: "–"},
+	{Name: Observing, Restless: true, Action: Observe, True: "a worker has begun to read the remote status", Lapse: "safe: reads repeat freely"},
 	{Name: Terminal, HasOutcome: true, True: "the outcome is known and stored, and never changes again", Lapse: "–"},
-	{Name: Delivering, Action: Deliver, HasOutcome: true, True: "the result is being copied to its place", Lapse: "safe: the key is deterministic and inspected first"},
+	{Name: Delivering, Restless: true, Action: Deliver, HasOutcome: true, True: "the result is being copied to its place", Lapse: "safe: the key is deterministic and inspected first"},
 	{Name: Uncertain, Action: Investigate, True: "nobody here can know whether the remote side effect exists", Lapse: "safe: looking changes nothing"},
 }
 

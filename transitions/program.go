@@ -80,6 +80,17 @@ func (p *Program) PhaseNames() []string {
 	return names
 }
 
+// RestlessPhases lists the phases in which a row with neither schedule nor lease is due at once.
+func (p *Program) RestlessPhases() []string {
+	var names []string
+	for _, ph := range p.Phases {
+		if ph.Restless {
+			names = append(names, ph.Name)
+		}
+	}
+	return names
+}
+
 // Leaves reports whether the rule may fire in a phase.
 func (r *Rule) Leaves(phase string) bool { return slices.Contains(r.From, phase) }
 

@@ -33,6 +33,7 @@ type Phase struct {
 	Sendable   bool   // a request may be sent from here
 	Effecting  bool   // a request may be on the wire
 	HasOutcome bool   // the outcome is set here, and in no phase that says otherwise
+	Restless   bool   // somebody must always come back: a row here with neither schedule nor lease is due at once
 	Lapse      string // what an expired lease means here
 }
 

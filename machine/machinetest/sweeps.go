@@ -13,9 +13,10 @@ func sweepsLapsed(s *suite) {
 		s.row("gone-investigable", transitions.Submitting, s.lapsed(), values{"can_investigate": true}),
 		s.row("live", transitions.Submitting, s.leased()),
 		s.row("prepared", transitions.Prepared, s.lapsed()),
+		s.row("by hand", transitions.Submitting, values{"due_at": nil, "lease_until": nil, "lease_owner": nil}),
 	)
 	got := s.take("submit_lapsed", 10)
-	s.same("moved", []string{"gone", "gone-investigable"}, got)
+	s.same("moved", []string{"by hand", "gone", "gone-investigable"}, sorted(got))
 	s.has("gone", values{
 		"phase": transitions.Uncertain, "uncertain_reason": "no_response", "next_action": transitions.Review, "due_at": nil,
 		"lease_owner": nil, "lease_until": nil, "revision": 4,
@@ -35,10 +36,11 @@ func sweepsMissingIDs(s *suite) {
 		s.row("observing", transitions.Observing, values{"remote_job_id": nil}, s.lapsed()),
 		s.row("held", transitions.Observing, values{"remote_job_id": nil}, s.leased()),
 		s.row("whole", transitions.Submitted),
+		s.row("by hand", transitions.Submitted, values{"remote_job_id": nil, "due_at": nil, "lease_until": nil, "lease_owner": nil}),
 	)
 	s.same("taken to observe", []string{"whole"}, s.take("observe_claim", 10, claiming))
-	s.same("moved", []string{"observing", "submitted"}, sorted(s.take("remote_id_missing", 10)))
-	for _, id := range []string{"submitted", "observing"} {
+	s.same("moved", []string{"by hand", "observing", "submitted"}, sorted(s.take("remote_id_missing", 10)))
+	for _, id := range []string{"submitted", "observing", "by hand"} {
 		s.has(id, values{"phase": transitions.Uncertain, "uncertain_reason": "missing_remote_id", "revision": 4})
 	}
 	s.has("held", values{"phase": transitions.Observing, "revision": 3})

@@ -52,7 +52,7 @@ CREATE TABLE "fencerow_operations" (
   delivery_attempts_max bigint NOT NULL DEFAULT 8,
   created_at            timestamptz NOT NULL,
   updated_at            timestamptz NOT NULL,
-  wake_at               timestamptz GENERATED ALWAYS AS (greatest(due_at, lease_until)) STORED,
+  wake_at               timestamptz GENERATED ALWAYS AS (coalesce(greatest(due_at, lease_until), CASE WHEN phase IN ('prepared', 'submitting', 'submitted', 'observing', 'delivering') THEN created_at END)) STORED,
   CONSTRAINT "phase_allowed" CHECK (phase IN ('prepared', 'submitting', 'submitted', 'observing', 'terminal', 'delivering', 'uncertain')),
   CONSTRAINT "next_action_allowed" CHECK (next_action IN ('dispatch', 'observe', 'deliver', 'investigate', 'review')),
   CONSTRAINT "remote_job_id_allowed" CHECK (octet_length(remote_job_id) <= 1024 AND remote_job_id COLLATE "C" ~ '^[!-~]+$'),

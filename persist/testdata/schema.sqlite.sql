@@ -52,7 +52,7 @@ CREATE TABLE "fencerow_operations" (
   delivery_attempts_max INTEGER NOT NULL DEFAULT 8,
   created_at            INTEGER NOT NULL,
   updated_at            INTEGER NOT NULL,
-  wake_at               INTEGER GENERATED ALWAYS AS (max(coalesce(due_at, lease_until), coalesce(lease_until, due_at))) STORED,
+  wake_at               INTEGER GENERATED ALWAYS AS (coalesce(max(coalesce(due_at, lease_until), coalesce(lease_until, due_at)), CASE WHEN phase IN ('prepared', 'submitting', 'submitted', 'observing', 'delivering') THEN created_at END)) STORED,
   CONSTRAINT "phase_allowed" CHECK (phase IN ('prepared', 'submitting', 'submitted', 'observing', 'terminal', 'delivering', 'uncertain')),
   CONSTRAINT "next_action_allowed" CHECK (next_action IN ('dispatch', 'observe', 'deliver', 'investigate', 'review')),
   CONSTRAINT "wants_delivery_allowed" CHECK (wants_delivery IN (0, 1)),
