@@ -15,11 +15,9 @@ func TestARunOutlivesADatabaseThatGoesAwayAndSaysSoOnce(t *testing.T) {
 	server := pgtest.NewServer(t, pgtest.Fast)
 	c.db = server.URL()
 	in := c.file("in.jsonl", request("a", sandbox.Slow)+request("b", sandbox.Slow)+request("c", "none"))
-	ended := make(chan result)
+	ended := make(chan result, 1)
 	go func() { ended <- c.run(c.runFile(in, "--workers", "1")...) }()
-	for c.received() == 0 {
-		time.Sleep(5 * time.Millisecond) // sleep: the sandbox counts, it does not tell
-	}
+	c.until(func() bool { return c.received() > 0 })
 	server.Stop(pgtest.StopImmediate)
 	time.Sleep(time.Second) // sleep: the answer of the first request must come while the database is away
 	server.Start()

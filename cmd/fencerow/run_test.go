@@ -170,11 +170,9 @@ func TestAnInterruptedRunDrainsExitsWith130AndCanBeRunAgain(t *testing.T) {
 	in := c.file("in.jsonl", request("a", sandbox.Slow)+request("b", sandbox.Slow))
 	ctx, interrupt := context.WithCancel(context.Background())
 	defer interrupt()
-	ended := make(chan result)
+	ended := make(chan result, 1)
 	go func() { ended <- c.runIn(ctx, c.runFile(in, "--workers", "1")...) }()
-	for c.received() == 0 {
-		time.Sleep(5 * time.Millisecond) // sleep: the sandbox counts, it does not tell
-	}
+	c.until(func() bool { return c.received() > 0 })
 	interrupt()
 	r := <-ended
 	if r.code != exitInterrupted {
