@@ -121,7 +121,18 @@ func (s *site) check(ids []string) {
 	s.Helper()
 	store, counts, listed := s.open(), s.remote.Counts(), s.list()
 	tally := map[string]int{}
+	m, err := machine.New(store, machine.Config{})
+	if err != nil {
+		s.Fatal(err)
+	}
 	for _, id := range ids {
+		findings, err := m.Audit(context.Background(), id)
+		if err != nil {
+			s.Fatal(err)
+		}
+		for _, f := range findings {
+			s.Errorf("audit: %s", f)
+		}
 		op, count := listed[id], counts[id]
 		history, err := store.History(context.Background(), id)
 		if err != nil {
