@@ -31,7 +31,12 @@ func (p poolRunner) run(ctx context.Context, sql string, args []any, each func(r
 		return false, fmt.Errorf("get a connection: %w", err)
 	}
 	defer conn.Release()
-	return query(ctx, conn, p.mode, sql, args, each)
+	sent, err := query(ctx, conn, p.mode, sql, args, each)
+	if e := serverError(err); e != nil && e.Code == readOnlyTransaction {
+		// A primary that was demoted keeps its sessions; only a new one can find the server that takes writes.
+		_ = conn.Conn().Close(ctx)
+	}
+	return sent, err
 }
 
 // txRunner sends statements in a transaction of the caller's.
