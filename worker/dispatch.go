@@ -116,7 +116,7 @@ func (w *Worker) classify(err error) *SubmitError {
 	if !errors.As(err, &known) {
 		known = &SubmitError{Class: ClassUnknown, Reason: ReasonUnclassified, Key: ReasonUnclassified, Err: err}
 	}
-	if known.Class == ClassUnknown && known.Reason == ReasonNoResponse && context.Cause(w.hard) == errShutdown {
+	if known.Class == ClassUnknown && known.Reason == ReasonNoResponse && errors.Is(context.Cause(w.hard), errShutdown) {
 		cut := *known
 		cut.Reason = ReasonShutdown
 		return &cut

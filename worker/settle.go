@@ -29,7 +29,7 @@ func (w *Worker) settle(l *machine.Lease, a Accepted, err error) {
 		_, stored = w.machine.NotCreated(ctx, l, machine.ProofRefused, retryDelay(known.RetryAfter, l.Operation.Attempts+1), known.Err.Error())
 	default:
 		if len(known.Raw) > 0 {
-			w.note(ctx, l, machine.Evidence{Kind: machine.EvidenceAnswer, Raw: known.Raw})
+			w.keep(ctx, l, machine.Evidence{Kind: machine.EvidenceAnswer, Raw: known.Raw})
 		}
 		_, stored = w.machine.Unknown(ctx, l, known.Reason, known.Err.Error())
 	}
@@ -43,14 +43,14 @@ func (w *Worker) settleAccepted(ctx context.Context, l *machine.Lease, a Accepte
 		if raw == nil {
 			raw = []byte(a.RemoteJobID)
 		}
-		w.note(ctx, l, machine.Evidence{Kind: machine.EvidenceAnswer, Raw: raw})
+		w.keep(ctx, l, machine.Evidence{Kind: machine.EvidenceAnswer, Raw: raw})
 		_, err := w.machine.Unknown(ctx, l, ReasonMissingRemoteID, fmt.Sprintf("accepted with an id that cannot be one: %q", a.RemoteJobID))
 		w.refused(ctx, l, err, machine.Evidence{Kind: "late_unknown"})
 		return
 	}
 	_, err := w.machine.Accepted(ctx, l, a.RemoteJobID, a.Keep, w.cfg.Every)
 	if denied, ok := machine.IsDenied(err); ok && denied.Only("remote_job_id_free") {
-		w.note(ctx, l, evidence)
+		w.keep(ctx, l, evidence)
 		_, err = w.machine.Unknown(ctx, l, ReasonRemoteIDTaken, fmt.Sprintf("another operation of this provider and account holds the remote job id %q", a.RemoteJobID))
 	}
 	w.refused(ctx, l, err, evidence)
@@ -69,6 +69,14 @@ func (w *Worker) refused(ctx context.Context, l *machine.Lease, err error, e mac
 	}
 	if err != nil {
 		w.cfg.Log.Error("an answer could not be stored", "operation", l.Operation.OperationID, "revision", l.Revision,
+			"remote_job_id", e.RemoteJobID, "kind", e.Kind, "error", err)
+	}
+}
+
+// keep notes evidence that goes with an event; what cannot be noted is written to the log.
+func (w *Worker) keep(ctx context.Context, l *machine.Lease, e machine.Evidence) {
+	if err := w.note(ctx, l, e); err != nil {
+		w.cfg.Log.Error("evidence could not be stored", "operation", l.Operation.OperationID, "revision", l.Revision,
 			"remote_job_id", e.RemoteJobID, "kind", e.Kind, "error", err)
 	}
 }
