@@ -120,10 +120,13 @@ func cursorText(op machine.Operation) string {
 }
 
 // writeJSON writes operations one a line.
-func (a *app) writeJSON(ops []machine.Operation) error {
+func (a *app) writeJSON(ops []machine.Operation) error { return writeLines(a, ops) }
+
+// writeLines writes values as JSON, one a line.
+func writeLines[T any](a *app, values []T) error {
 	encoder := json.NewEncoder(a.stdout)
-	for _, op := range ops {
-		if err := encoder.Encode(op); err != nil {
+	for _, v := range values {
+		if err := encoder.Encode(v); err != nil {
 			return err
 		}
 	}
