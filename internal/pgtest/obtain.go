@@ -32,7 +32,7 @@ func obtain() (programs, error) {
 		return found, nil
 	}
 
-	aptErr := installDebian()
+	aptErr := installDebian("postgresql")
 	if aptErr == nil {
 		if found, ok := newest(onMachine()); ok {
 			return found, nil
@@ -61,16 +61,16 @@ func takeTurn() (func(), error) {
 	return func() { _ = file.Close() }, nil
 }
 
-// installDebian installs the distribution's server. The package also starts a
-// cluster of its own on most machines; it is on another port and in another
-// folder, so it is left alone.
-func installDebian() error {
+// installDebian installs one of the distribution's packages. That of the
+// server also starts a cluster of its own on most machines; it is on another
+// port and in another folder, so it is left alone.
+func installDebian(pack string) error {
 	apt, err := exec.LookPath("apt-get")
 	if err != nil {
-		return errors.New("install PostgreSQL: no apt-get here")
+		return fmt.Errorf("install %s: no apt-get here", pack)
 	}
 	if os.Geteuid() != 0 {
-		return errors.New("install PostgreSQL with apt-get: not root")
+		return fmt.Errorf("install %s with apt-get: not root", pack)
 	}
 
 	ctx, cancel := context.WithTimeout(context.Background(), obtaining)
@@ -78,7 +78,7 @@ func installDebian() error {
 
 	for _, args := range [][]string{
 		{"-q", "update"},
-		{"-q", "-y", "--no-install-recommends", "install", "postgresql"},
+		{"-q", "-y", "--no-install-recommends", "install", pack},
 	} {
 		cmd := exec.CommandContext(ctx, apt, args...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
