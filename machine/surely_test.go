@@ -155,8 +155,7 @@ func TestADenialAfterALostReplyIsOnesOwnSuccess(t *testing.T) {
 func TestNothingIsBegunUnderALeaseThatIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, l := claimed(t, &wire{})
-		// sleep: synthetic time, until the margin before the lease's end
-		time.Sleep(machine.DefaultTTL * 95 / 100)
+		time.Sleep(machine.DefaultTTL * 95 / 100) // sleep: synthetic time, until the margin before the end
 		_, err := m.Begin(t.Context(), l)
 		var over *machine.LeaseError
 		if !errors.As(err, &over) {

@@ -66,6 +66,8 @@ var house = []rule{
 		"a worker sees the store's interface only, and never settles what it cannot know: that is reconcile's"},
 	{"provider/httpjob", of("machine", "transitions", "worker"), of(yaml, renameio),
 		"a provider is a handler of the worker: what it says is stored by others"},
+	{"provider/httpjob/presets", nil, nil,
+		"presets are files: who reads one needs no provider, and no engine"},
 	{"provider/sandbox", nil, nil,
 		"the pretended remote shares nothing with the engine, or a shared bug would hide"},
 	{"cmd/fencerow", of(everything), of(pgx, sqlite, cobra, mpb, yaml, renameio, term, xsync),
