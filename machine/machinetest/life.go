@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -150,25 +151,33 @@ func (s *suite) foldsToItsRow(id string) {
 // decode reads a history row's changes.
 func (s *suite) decode(changes string) map[string]transitions.Value {
 	s.Helper()
+	decoded, err := decodeChanges(s.p, changes)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return decoded
+}
+
+func decodeChanges(p *transitions.Program, changes string) (map[string]transitions.Value, error) {
 	decoder := json.NewDecoder(strings.NewReader(changes))
 	decoder.UseNumber()
 	var object map[string]any
 	if err := decoder.Decode(&object); err != nil {
-		s.Fatalf("decode changes %q: %v", changes, err)
+		return nil, fmt.Errorf("decode changes %q: %w", changes, err)
 	}
 	out := map[string]transitions.Value{}
 	for name, v := range object {
-		i := s.p.Column(name)
+		i := p.Column(name)
 		if i < 0 {
-			s.Fatalf("changes %q name %q, which is no column", changes, name)
+			return nil, fmt.Errorf("changes %q name %q, which is no column", changes, name)
 		}
-		decoded, ok := decodeValue(s.p.Columns[i].Kind, v)
+		decoded, ok := decodeValue(p.Columns[i].Kind, v)
 		if !ok {
-			s.Errorf("changes %q: %s is not written as a %s", changes, name, s.p.Columns[i].Kind)
+			return nil, fmt.Errorf("changes %q: %s is not written as a %s", changes, name, p.Columns[i].Kind)
 		}
 		out[name] = decoded
 	}
-	return out
+	return out, nil
 }
 
 func decodeValue(kind transitions.Kind, v any) (transitions.Value, bool) {
