@@ -114,7 +114,7 @@ func (ev *evaluation) holds(x Expr) bool { return ev.value(x).Bool() }
 func (ev *evaluation) value(x Expr) Value {
 	switch x.Op {
 	case OpCol:
-		return ev.column(x.Name)
+		return ev.row[ev.program.Column(x.Name)]
 	case OpParam:
 		return ev.params[x.Name]
 	case OpNow:
