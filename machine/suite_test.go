@@ -28,3 +28,9 @@ func TestTheSuiteOfEveryPairIsThatOfTheTable(t *testing.T) {
 	}
 	golden.Compare(t, "../testdata/suites/generated/every-pair.txt", []byte(text))
 }
+
+func TestMemoryAgreesWithTheTable(t *testing.T) {
+	t.Parallel()
+	p := transitions.MustCompile(transitions.Standard())
+	machinetest.Agree(t, func(*testing.T) machinetest.Subject { return machinetest.MemorySubject(p) })
+}

@@ -133,10 +133,15 @@ func (s *suite) ready() map[string]transitions.Row {
 	}
 }
 
-func (s *suite) with(row transitions.Row, changes values) transitions.Row {
+// with is a row with changes, as far as the table has the columns.
+func (s *suite) with(row transitions.Row, changes ...values) transitions.Row {
 	row = slices.Clone(row)
-	for name, v := range changes {
-		row[s.p.Column(name)] = value(v)
+	for _, set := range changes {
+		for name, v := range set {
+			if i := s.p.Column(name); i >= 0 {
+				row[i] = value(v)
+			}
+		}
 	}
 	return row
 }

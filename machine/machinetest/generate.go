@@ -1,7 +1,7 @@
 package machinetest
 
 import (
-	"math/rand/v2"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,14 +15,23 @@ type generator struct {
 	p    *transitions.Program
 	rule *transitions.Rule
 	now  time.Time
-	rng  *rand.Rand
+	rng  dice
+
+	reference   *machine.Memory // knows the tables' constraints
+	remoteJobID func() string   // further remote job ids to be given; nil: none
+	shown       func() string   // further texts that a person may or may not see; nil: none
 }
+
+// dice decide. A random source has them, and what shrinks a counterexample.
+type dice interface{ IntN(n int) int }
 
 // trial is one row, nil for an event that creates it, and the parameters to fire with.
 type trial struct {
 	id     string
 	row    transitions.Row
 	params transitions.Params
+
+	entries, evidence int // that there were before
 }
 
 // taken is the remote job id that another operation has, wherever a trial's may be.
@@ -44,12 +53,19 @@ func (g *generator) eval(c trial) transitions.Verdict {
 
 // possible reports whether the tables' constraints allow a trial's row, and the row that the event makes of it.
 func (g *generator) possible(c trial) bool {
-	reference := machine.NewMemory(g.p)
-	if c.row != nil && reference.Put(c.row) != nil {
+	if c.row != nil && !g.storable(c.row) {
 		return false
 	}
 	v := g.eval(c)
-	return !v.Applied || reference.Put(v.Row) == nil
+	return !v.Applied || g.storable(v.Row)
+}
+
+// storable reports whether the tables' constraints allow a row.
+func (g *generator) storable(row transitions.Row) bool {
+	if g.reference == nil {
+		g.reference = machine.NewMemory(g.p)
+	}
+	return g.reference.Put(row) == nil
 }
 
 func pick[T any](g *generator, from ...T) T { return from[g.rng.IntN(len(from))] }
@@ -59,11 +75,7 @@ func (g *generator) random(id, phase string) trial {
 	for {
 		c := trial{id: id, params: transitions.Params{}}
 		if !g.rule.New {
-			c.row = make(transitions.Row, len(g.p.Columns))
-			for i := range g.p.Columns {
-				c.row[i] = g.column(i, id, phase)
-			}
-			g.settle(c.row)
+			c.row = g.columns(id, phase)
 		}
 		for _, d := range g.rule.Params {
 			c.params[d.Name] = g.param(d, c)
@@ -74,35 +86,70 @@ func (g *generator) random(id, phase string) trial {
 	}
 }
 
-// mutate changes one column or parameter of a trial.
-func (g *generator) mutate(c trial, phase string) trial {
+// columns fills a row, whether the tables' constraints allow it or not.
+func (g *generator) columns(id, phase string) transitions.Row {
+	row := make(transitions.Row, len(g.p.Columns))
+	for i := range g.p.Columns {
+		row[i] = g.column(i, id, phase)
+	}
+	g.settle(row)
+	return row
+}
+
+// anyRow makes a row that the tables' constraints allow.
+func (g *generator) anyRow(id, phase string) transitions.Row {
 	for {
-		m := trial{id: c.id, row: slices.Clone(c.row), params: transitions.Params{}}
-		for name, v := range c.params {
-			m.params[name] = v
-		}
-		if n := g.rng.IntN(len(g.rule.Params) + len(c.row)/2); n < len(g.rule.Params) {
-			m.params[g.rule.Params[n].Name] = g.param(g.rule.Params[n], m)
-		} else {
-			i := g.rng.IntN(len(c.row))
-			m.row[i] = g.column(i, c.id, phase)
-			g.settle(m.row)
-		}
-		if g.possible(m) {
-			return m
+		row := g.columns(id, phase)
+		if g.storable(row) {
+			return row
 		}
 	}
+}
+
+// closest makes a trial in a phase that as few guards as possible refuse, the phase's own apart.
+func (g *generator) closest(id, phase string) trial {
+	cost := func(c trial) int {
+		return len(slices.DeleteFunc(slices.Clone(g.eval(c).Failed), func(guard string) bool { return guard == "phase" }))
+	}
+	best := g.random(id, phase)
+	least := cost(best)
+	for range 300 {
+		if least == 0 {
+			break
+		}
+		next := g.mutated(best, phase)
+		if c := cost(next); c <= least && g.possible(next) {
+			best, least = next, c
+		}
+	}
+	return best
+}
+
+// mutated changes one column or parameter of a trial, whether the tables' constraints allow it or not.
+func (g *generator) mutated(c trial, phase string) trial {
+	m := trial{id: c.id, row: slices.Clone(c.row), params: maps.Clone(c.params)}
+	if n := g.rng.IntN(len(g.rule.Params) + len(c.row)/2); n < len(g.rule.Params) {
+		m.params[g.rule.Params[n].Name] = g.param(g.rule.Params[n], m)
+	} else {
+		i := g.rng.IntN(len(c.row))
+		m.row[i] = g.column(i, c.id, phase)
+		g.settle(m.row)
+	}
+	return m
 }
 
 // settle makes the outcome fit the phase, as the tables' constraint wants it.
 func (g *generator) settle(row transitions.Row) {
 	i := g.p.Column("outcome")
+	if i < 0 {
+		return
+	}
 	phase := g.p.Phase(row[g.p.Column("phase")].Text())
 	switch {
 	case !phase.HasOutcome:
 		row[i] = transitions.NullValue
 	case row[i].IsNull():
-		row[i] = transitions.TextValue(pick(g, "succeeded", "failed"))
+		row[i] = transitions.TextValue(pick(g, g.p.Outcomes...))
 	}
 }
 
@@ -164,6 +211,12 @@ func (g *generator) param(d transitions.ParamDef, c trial) transitions.Value {
 	if i := g.p.Column(d.Name); i >= 0 && c.row != nil && g.p.Columns[i].Kind == d.Kind && g.rng.IntN(2) == 0 {
 		return c.row[i]
 	}
+	switch {
+	case d.Name == "remote_job_id" && g.remoteJobID != nil && g.rng.IntN(2) == 1:
+		return value(g.remoteJobID())
+	case (d.Name == "reviewer" || d.Name == "object_key") && g.shown != nil && g.rng.IntN(2) == 1:
+		return value(g.shown())
+	}
 	switch d.Name {
 	case "owner":
 		if c.row != nil && g.rng.IntN(2) == 0 {
@@ -218,8 +271,8 @@ func (g *generator) search(id string, phases []string, cost func(transitions.Ver
 			if least == 0 {
 				return best, true
 			}
-			next := g.mutate(best, phase)
-			if c := cost(g.eval(next)); c <= least {
+			next := g.mutated(best, phase)
+			if c := cost(g.eval(next)); c <= least && g.possible(next) {
 				best, least = next, c
 			}
 		}

@@ -28,7 +28,7 @@ func TestTheTrialsApplyEveryEventAndLetEveryGuardDecideAlone(t *testing.T) {
 	for _, rule := range p.Rules {
 		g := generatorFor(p, rule)
 		seen := map[string]bool{}
-		for _, c := range (&suite{T: t, p: p}).trialsOf(g) {
+		for _, c := range (&suite{reporter: t, p: p}).trialsOf(g) {
 			switch v := g.eval(c); len(v.Failed) {
 			case 0:
 				seen["applied"] = true
@@ -51,7 +51,7 @@ func TestTheTrialsApplyEveryEventAndLetEveryGuardDecideAlone(t *testing.T) {
 func TestTheSuiteSeesADifferenceOfOneColumn(t *testing.T) {
 	t.Parallel()
 	p := transitions.MustCompile(transitions.Standard())
-	s := &suite{T: t, p: p, now: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)}
+	s := &suite{reporter: t, p: p, now: time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)}
 	row := s.row("a", transitions.Submitting, s.leased())
 	for i, c := range p.Columns {
 		other := append(transitions.Row(nil), row...)
@@ -78,7 +78,7 @@ func TestATrialNeedsNoClockThatIsExact(t *testing.T) {
 	p := transitions.MustCompile(transitions.Standard())
 	for _, rule := range p.Rules {
 		g := generatorFor(p, rule)
-		for _, c := range (&suite{T: t, p: p}).trialsOf(g) {
+		for _, c := range (&suite{reporter: t, p: p}).trialsOf(g) {
 			now := g.eval(c)
 			later := g.world()
 			later.Now += (30 * time.Minute).Microseconds()

@@ -18,9 +18,20 @@ const (
 	account  = "main"
 )
 
+// reporter is a test, or one trial of a property.
+type reporter interface {
+	Helper()
+	Log(args ...any)
+	Logf(format string, args ...any)
+	Error(args ...any)
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // suite is one subtest's store with short words for what every subtest does.
 type suite struct {
-	*testing.T
+	reporter
 	Subject
 	ctx context.Context
 	p   *transitions.Program
@@ -34,7 +45,7 @@ func newSuite(t *testing.T, subject Subject) *suite {
 	if err != nil {
 		t.Fatalf("read the database's clock: %v", err)
 	}
-	return &suite{T: t, Subject: subject, ctx: ctx, p: subject.Store.Program(), now: now.UTC().Truncate(time.Second)}
+	return &suite{reporter: t, Subject: subject, ctx: ctx, p: subject.Store.Program(), now: now.UTC().Truncate(time.Second)}
 }
 
 // values are columns or parameters by name, in Go's own types.

@@ -18,3 +18,8 @@ func TestPostgreSQLPassesTheSuites(t *testing.T) {
 	t.Parallel()
 	machinetest.RunSuite(t, subject, suites.Files, transitions.MustCompile(transitions.Standard()))
 }
+
+func TestPostgreSQLAgreesWithTheTable(t *testing.T) {
+	t.Parallel()
+	machinetest.Agree(t, subject)
+}

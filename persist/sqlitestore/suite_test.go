@@ -18,3 +18,8 @@ func TestSQLitePassesTheSuites(t *testing.T) {
 	t.Parallel()
 	machinetest.RunSuite(t, subject, suites.Files, transitions.MustCompile(transitions.Standard()))
 }
+
+func TestSQLiteAgreesWithTheTable(t *testing.T) {
+	t.Parallel()
+	machinetest.Agree(t, subject)
+}
