@@ -30,13 +30,24 @@ func (p poolRunner) run(ctx context.Context, sql string, args []any, each func(r
 	if err != nil {
 		return false, fmt.Errorf("get a connection: %w", err)
 	}
-	defer conn.Release()
+	defer giveBack(conn)
 	sent, err := query(ctx, conn, p.mode, sql, args, each)
 	if e := serverError(err); e != nil && e.Code == readOnlyTransaction {
 		// A primary that was demoted keeps its sessions; only a new one can find the server that takes writes.
 		_ = conn.Conn().Close(ctx)
 	}
 	return sent, err
+}
+
+// giveBack returns a connection to its pool. One that was given up with its statement under way is taken out of the pool
+// instead: the driver tells the server in the background, for up to 15 s where the network swallows everything, and its
+// place would be taken that long. A few such would leave none to ask history with.
+func giveBack(conn *pgxpool.Conn) {
+	if conn.Conn().IsClosed() {
+		conn.Hijack()
+		return
+	}
+	conn.Release()
 }
 
 // txRunner sends statements in a transaction of the caller's.
