@@ -11,6 +11,7 @@ import (
 	"github.com/fencerow/fencerow/internal/pgproxy"
 	"github.com/fencerow/fencerow/machine"
 	"github.com/fencerow/fencerow/persist/pgstore"
+	"github.com/fencerow/fencerow/transitions"
 )
 
 // bounded are the bounds of a store whose calls are given up soon.
@@ -38,6 +39,11 @@ func TestEveryEventUnderEveryFateIsUnknownAndThenResolved(t *testing.T) {
 	for _, deed := range deeds {
 		for _, fate := range pgproxy.Fates {
 			trials = append(trials, &trial{deed: deed, fate: fate, wire: d.wire(bounded)})
+			if deed.form == transitions.One {
+				prepared := bounded
+				prepared.Prepare = true
+				trials = append(trials, &trial{deed: deed, fate: fate, wire: d.wire(prepared)})
+			}
 		}
 	}
 	// They mostly wait for answers that never come: all at once, so that they wait together.
@@ -50,7 +56,7 @@ func TestEveryEventUnderEveryFateIsUnknownAndThenResolved(t *testing.T) {
 	}
 	busy.Wait()
 	for _, tr := range trials {
-		t.Run(name(tr.event, " in form ", tr.form, ", ", tr.fate), func(t *testing.T) {
+		t.Run(name(tr.event, " in form ", tr.form, ", ", tr.fate, map[bool]string{true: ", prepared"}[tr.o.Prepare]), func(t *testing.T) {
 			for _, p := range tr.problems {
 				t.Error(p)
 			}
@@ -133,5 +139,25 @@ func (tr *trial) explained(s subject) {
 	findings, err := tr.database.engine.Audit(context.Background(), s.id)
 	if err != nil || len(findings) > 0 {
 		tr.problem("its history does not explain the row: %v, %v", findings, err)
+	}
+}
+
+// A reply that never comes costs the pool no place: the one connection of this store is free again at once, to ask
+// history with (A8).
+func TestALostReplyTakesNoPlaceInThePool(t *testing.T) {
+	t.Parallel()
+	d := fresh(t)
+	w := d.wire(pgstore.Options{MaxConns: 1})
+	l := d.at(transitions.Prepared, "a", "video")
+	w.arm("submit_begin", transitions.One, pgproxy.NeverForward)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-w.proxy.Met(); cancel() }()
+	if _, err := w.store.Apply(ctx, "submit_begin", fence(l)); !machine.IsUnknown(err) {
+		t.Fatalf("the store says %v, want an unknown answer", err)
+	}
+	soon, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if landed, err := w.engine.Landed(soon, "a", "submit_begin", l.Revision); landed || err != nil {
+		t.Errorf("history says %t, %v; want that it has not landed", landed, err)
 	}
 }

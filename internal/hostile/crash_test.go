@@ -76,7 +76,7 @@ func TestAKilledBackendLeavesAnUnknownAnswerAndHistoryDecides(t *testing.T) {
 			if c.done {
 				w.arm("submit_accepted", transitions.One, pgproxy.SwallowReply)
 				said = w.ask("submit_accepted", params)
-				<-w.proxy.Met()
+				w.met()
 			} else {
 				tx, err := watcher.Begin(t.Context())
 				if err != nil {
@@ -154,7 +154,11 @@ func TestAKilledServerForgetsNoAnswerAndHistoryDecidesTheRest(t *testing.T) {
 			said[i] = w.keepsNoting(l, noted)
 		}
 		for range 3*holders + round*7 {
-			<-noted
+			select {
+			case <-noted:
+			case <-time.After(20 * time.Second):
+				t.Fatal("nothing is noted any more")
+			}
 		}
 		server.Kill9()
 		all := make([][]error, holders)
@@ -240,7 +244,7 @@ func TestABeginThatWasCommittedBeforeTheServerWasKilledIsFound(t *testing.T) {
 		_, err := w.engine.Begin(context.Background(), l)
 		begun <- err
 	}()
-	<-w.proxy.Met()
+	w.met()
 	server.Kill9()
 	server.Start()
 	if err := <-begun; err != nil {

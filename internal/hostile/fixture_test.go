@@ -105,6 +105,16 @@ func (w *wire) arm(event string, form transitions.Form, fates ...pgproxy.Fate) {
 	w.proxy.Arm(w.statement(event, form, w.o), fates...)
 }
 
+// met waits until a statement has met its fate.
+func (w *wire) met() {
+	w.Helper()
+	select {
+	case <-w.proxy.Met():
+	case <-time.After(20 * time.Second):
+		w.Fatal("no statement met its fate")
+	}
+}
+
 // connect gives a connection that nothing disturbs.
 func (d *database) connect() *pgx.Conn {
 	d.Helper()

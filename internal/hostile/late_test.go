@@ -18,9 +18,6 @@ import (
 // patient statements wait for a locked row longer than their callers wait for them.
 var patient = pgstore.Options{LockTimeout: 20 * time.Second, StatementTimeout: 30 * time.Second, MaxConns: 4}
 
-// impatience is the deadline of a caller that gives up before the server does.
-const impatience = 300 * time.Millisecond
-
 // lock holds an operation's row until the transaction ends.
 func (d *database) lock(id string) pgx.Tx {
 	d.Helper()
@@ -41,8 +38,10 @@ func (d *database) commit(tx pgx.Tx) {
 	}
 }
 
+// impatient is the context of a caller that gives up 300 ms after its statement was sent, which is before the server
+// does.
 func (d *database) impatient() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), impatience)
+	return context.WithTimeout(context.Background(), 300*time.Millisecond)
 }
 
 // The caller's deadline passes while the statement waits for the row, and the cancel request does not get through: the
@@ -101,8 +100,8 @@ func TestADenialByOnesOwnLateStatementIsResolvedWithinTheVerb(t *testing.T) {
 		_, err := w.engine.Accepted(context.Background(), l, "job-a", nil, 0)
 		done <- err
 	}()
-	<-w.proxy.Met()
-	<-w.proxy.Met() // the second try, which is to come after the first
+	w.met()
+	w.met() // the second try, which is to come after the first
 	if diff := cmp.Diff(2, w.proxy.Land()); diff != "" {
 		t.Errorf("landed late (-want +got):\n%s", diff)
 	}

@@ -27,8 +27,18 @@ func long() bool { return os.Getenv("FENCEROW_TEST_LONG") == "1" }
 
 const clients = 6
 
-// stores opens one store a client, all on the same operations.
-type stores func(t *testing.T, p *transitions.Program) []machine.Store
+// kind is a kind of store: open opens one a client, all on the same operations, and leases on it are of up to lease
+// milliseconds, so that they end while others ask.
+type kind struct {
+	open  func(t *testing.T, p *transitions.Program) []machine.Store
+	lease int
+}
+
+var kinds = map[string]kind{
+	"PostgreSQL": {onPostgreSQL, 60},
+	"SQLite":     {onSQLite, 60},
+	"memory":     {inMemory, 2},
+}
 
 func onPostgreSQL(t *testing.T, p *transitions.Program) []machine.Store {
 	t.Helper()
@@ -81,6 +91,7 @@ type client struct {
 	owner    string // shared with other clients, so that only the revision tells their leases apart
 	revision int64  // of its last claim
 	seen     int64  // the newest revision that it was told of
+	lease    int
 }
 
 // next asks for something that is now right, or was, or never will be.
@@ -89,7 +100,7 @@ func (c *client) next() ask {
 		"dispatch_claim", "dispatch_claim", "renew", "renew", "submit_begin", "submit_begin", "submit_not_created",
 		"submit_not_created", "release", "submit_lapsed", "submit_lapsed", "review_not_created", "read",
 	}
-	a := ask{event: events[c.rand.IntN(len(events))], owner: c.owner, revision: c.revision, ttl: int64(5+c.rand.IntN(60)) * 1000}
+	a := ask{event: events[c.rand.IntN(len(events))], owner: c.owner, revision: c.revision, ttl: int64(1+c.rand.IntN(c.lease)) * 1000}
 	switch a.event {
 	case "dispatch_claim", "submit_lapsed":
 		a.batch = c.rand.IntN(3) == 0
@@ -136,7 +147,7 @@ func (c *client) heard(a ask, answer machine.Answer) told {
 }
 
 // run lets every client ask some things about one new operation, all at once, and gives what each was told and when.
-func run(t *testing.T, all []machine.Store, id string, seed uint64, asks int) (porcupine.Model, []porcupine.Operation) {
+func (k kind) run(t *testing.T, all []machine.Store, id string, seed uint64, asks int) (porcupine.Model, []porcupine.Operation) {
 	t.Helper()
 	answer, err := all[0].Apply(t.Context(), "prepare", transitions.Params{
 		"operation_id": transitions.TextValue(id), "kind": transitions.TextValue("video"), "provider": transitions.TextValue(id),
@@ -150,7 +161,7 @@ func run(t *testing.T, all []machine.Store, id string, seed uint64, asks int) (p
 	begin := time.Now()
 	var busy sync.WaitGroup
 	for i, store := range all {
-		c := &client{store: store, rand: rand.New(rand.NewPCG(seed, uint64(i))), owner: []string{"ann", "bob"}[i%2]}
+		c := &client{store: store, rand: rand.New(rand.NewPCG(seed, uint64(i))), owner: []string{"ann", "bob"}[i%2], lease: k.lease}
 		busy.Go(func() {
 			for range asks {
 				a := c.next()
@@ -233,10 +244,10 @@ func (c coverage) lacks() []string {
 // (contract A1 to A6; acceptance 3).
 func TestEveryAnswerAboutOneOperationFitsOneOrder(t *testing.T) {
 	t.Parallel()
-	for name, open := range map[string]stores{"PostgreSQL": onPostgreSQL, "SQLite": onSQLite, "memory": inMemory} {
+	for name, kind := range kinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			all := open(t, transitions.MustCompile(transitions.Standard()))
+			all := kind.open(t, transitions.MustCompile(transitions.Standard()))
 			seed := seeded(t)
 			covered := coverage{}
 			budget := 2 * time.Second
@@ -245,7 +256,7 @@ func TestEveryAnswerAboutOneOperationFitsOneOrder(t *testing.T) {
 			}
 			n := 0
 			for begin := time.Now(); time.Since(begin) < budget || len(covered.lacks()) > 0 && n < 200; n++ {
-				m, history := run(t, all, fmt.Sprintf("op-%d", n), seed+uint64(n), 60)
+				m, history := kind.run(t, all, fmt.Sprintf("op-%d", n), seed+uint64(n), 60)
 				covered.count(history)
 				if result, info := porcupine.CheckOperationsVerbose(m, history, time.Minute); result != porcupine.Ok {
 					t.Fatalf("run %d of seed %d is %s: no one order explains\n%s", n, seed, result, drawn(t, m, info, history))
@@ -299,29 +310,26 @@ func without(t *testing.T, event, guard string) *transitions.Program {
 // Each guard of the fence that is taken away is missed: were it not, the test above would show nothing.
 func TestABrokenFenceFitsNoOrder(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		store        string
-		open         stores
-		event, guard string
-	}{
-		{"PostgreSQL", onPostgreSQL, "renew", "revision"},
-		{"PostgreSQL", onPostgreSQL, "submit_begin", "revision"},
-		{"PostgreSQL", onPostgreSQL, "submit_begin", "lease_live"},
-		{"PostgreSQL", onPostgreSQL, "dispatch_claim", "lease_vacant"},
-		{"SQLite", onSQLite, "renew", "revision"},
-		{"SQLite", onSQLite, "submit_begin", "revision"},
-		{"memory", inMemory, "submit_not_created", "revision"},
-		{"memory", inMemory, "submit_lapsed", "lease_vacant"},
-		{"memory", inMemory, "renew", "owner"},
-		{"memory", inMemory, "submit_begin", "phase"},
-		{"memory", inMemory, "review_not_created", "revision"},
+	for _, c := range []struct{ store, event, guard string }{
+		{"PostgreSQL", "renew", "revision"},
+		{"PostgreSQL", "submit_begin", "revision"},
+		{"PostgreSQL", "submit_begin", "lease_live"},
+		{"PostgreSQL", "dispatch_claim", "lease_vacant"},
+		{"SQLite", "renew", "revision"},
+		{"SQLite", "submit_begin", "revision"},
+		{"memory", "submit_not_created", "revision"},
+		{"memory", "submit_lapsed", "lease_vacant"},
+		{"memory", "renew", "owner"},
+		{"memory", "submit_begin", "phase"},
+		{"memory", "review_not_created", "revision"},
 	} {
 		t.Run(name(c.event, " without ", c.guard, " on ", c.store), func(t *testing.T) {
 			t.Parallel()
-			all := c.open(t, without(t, c.event, c.guard))
+			kind := kinds[c.store]
+			all := kind.open(t, without(t, c.event, c.guard))
 			seed := seeded(t)
 			for n := range 200 {
-				m, history := run(t, all, fmt.Sprintf("op-%d", n), seed+uint64(n), 60)
+				m, history := kind.run(t, all, fmt.Sprintf("op-%d", n), seed+uint64(n), 60)
 				if porcupine.CheckOperationsTimeout(m, history, time.Minute) == porcupine.Illegal {
 					t.Logf("caught in run %d", n)
 					return

@@ -11,9 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/fencerow/fencerow/internal/pgproxy"
 	"github.com/fencerow/fencerow/internal/pgtest"
+	"github.com/fencerow/fencerow/machine"
 	"github.com/fencerow/fencerow/machine/machinetest"
 	"github.com/fencerow/fencerow/persist/pgstore"
 	"github.com/fencerow/fencerow/transitions"
@@ -156,6 +159,43 @@ func TestManyClaimersShareFewSessionsBehindAPooler(t *testing.T) {
 	}
 	if len(held) != operations {
 		t.Errorf("%d of %d operations were claimed", len(held), operations)
+	}
+}
+
+// A pooler whose own session breaks answers with an error of its own making, which proves nothing: the answer is
+// unknown all the same, and resolved.
+func TestAPoolersOwnErrorIsNoProof(t *testing.T) {
+	t.Parallel()
+	direct := pgtest.URL(t)
+	admin(t, direct, "SET statement_timeout = '20s'")
+	d := newDatabase(t, direct)
+	behind, address := pgproxy.New(t, direct) // between the pooler and the server
+	p := newPooler(t, address)
+	for _, fate := range []pgproxy.Fate{pgproxy.CutReply, pgproxy.CutBeforeReady, pgproxy.CutRequest} {
+		t.Run(fate.String(), func(t *testing.T) {
+			store := d.open(p.before(t, direct), pgstore.Options{MaxConns: 2})
+			id := name("op-", int(fate))
+			l := d.at(transitions.Submitting, id, "video")
+			behind.Arm(d.statement("submit_accepted", transitions.One, pgstore.Options{}), fate, fate)
+			accepted := merged(fence(l), text("remote_job_id", "job-"+id))
+			answer, err := store.Apply(t.Context(), "submit_accepted", accepted)
+			if answer.Applied || !machine.IsUnknown(err) {
+				t.Errorf("the store says applied %t, %v; want an unknown answer", answer.Applied, err)
+			}
+			t.Logf("it said: %v", err)
+			want := map[bool]int{true: 1}[fate.Runs()]
+			if diff := cmp.Diff(want, d.landed(id, "submit_accepted", l.Revision)); diff != "" {
+				t.Errorf("it landed (-want +got):\n%s", diff)
+			}
+			l = d.at(transitions.Submitting, id+"-again", "video")
+			if _, err := d.machine(store).Accepted(t.Context(), l, "job-"+id+"-again", nil, 0); err != nil {
+				t.Errorf("the verb says %v, want that it landed", err)
+			}
+			if diff := cmp.Diff(1, d.landed(id+"-again", "submit_accepted", l.Revision)); diff != "" {
+				t.Errorf("the verb's event landed (-want +got):\n%s", diff)
+			}
+			d.sound(id, id+"-again")
+		})
 	}
 }
 

@@ -80,7 +80,7 @@ func (r *remote) worker(engine *machine.Machine) *worker.Worker {
 	w, err := worker.New(worker.Config{
 		Machine: engine, Who: machine.Who{Provider: "video"}, Handlers: map[string]worker.Handler{"video": r},
 		Slots: 8, SubmitTimeout: time.Second, Poll: 20 * time.Millisecond, Every: 20 * time.Millisecond, MaxEvery: 100 * time.Millisecond,
-		Drain: 2 * time.Second, Brake: -1, Log: quiet(),
+		Drain: time.Second, Brake: -1, Log: quiet(),
 	})
 	if err != nil {
 		r.d.Fatal(err)
@@ -114,7 +114,7 @@ func (w *wire) weather(seed uint64) {
 func TestWorkersOnAHostileWireSendNothingTwice(t *testing.T) {
 	t.Parallel()
 	const operations = 120
-	seed, storm := seeded(t), 8*time.Second
+	seed, storm := seeded(t), 6*time.Second
 	if long() {
 		storm = time.Minute
 	}

@@ -3,7 +3,6 @@ package pgtest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +27,10 @@ rm -rf "$root"
 // Companion is a program that runs beside a server, such as a pooler, under the
 // server's account and in a folder of its own. Like a server it never outlives
 // its test.
-type Companion struct{ root string }
+type Companion struct {
+	root     string
+	guardian *guardian
+}
 
 // FindCompanion looks for a program on PATH and where Debian keeps it off PATH,
 // and as root on Debian installs its package. Without it the test fails.
@@ -69,17 +71,31 @@ func FindCompanion(t testing.TB, name, pack string) string {
 func StartCompanion(t testing.TB, files map[string]string, program string, args ...string) *Companion {
 	t.Helper()
 
+	c, err := startCompanion(files, program, args...)
+	if err != nil {
+		t.Fatalf("start %s: %v", program, err)
+	}
+	t.Cleanup(func() {
+		if err := c.guardian.dismiss(); err != nil {
+			t.Errorf("stop %s in %s: %v", program, c.root, err)
+		}
+	})
+
+	return c
+}
+
+func startCompanion(files map[string]string, program string, args ...string) (*Companion, error) {
 	who, err := serverAccount()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	root, err := who.makeRoot()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
-			t.Fatal(errors.Join(err, os.RemoveAll(root)))
+			return nil, errors.Join(err, os.RemoveAll(root))
 		}
 	}
 
@@ -87,19 +103,13 @@ func StartCompanion(t testing.TB, files map[string]string, program string, args 
 	cmd := who.command(context.Background(), root, "/bin/sh", script...)
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
-		t.Fatal(errors.Join(err, os.RemoveAll(root)))
+		return nil, errors.Join(err, os.RemoveAll(root))
 	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(errors.Join(fmt.Errorf("start %s: %w", program, err), os.RemoveAll(root)))
+		return nil, errors.Join(err, os.RemoveAll(root))
 	}
-	g := &guardian{cmd: cmd, pipe: pipe}
-	t.Cleanup(func() {
-		if err := g.dismiss(); err != nil {
-			t.Errorf("stop %s in %s: %v", program, root, err)
-		}
-	})
 
-	return &Companion{root}
+	return &Companion{root, &guardian{cmd: cmd, pipe: pipe}}, nil
 }
 
 // Log is what the program has written.

@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// childVariable makes the test binary a process that starts a server and then
-// waits to be killed.
+// childVariable makes the test binary a process that starts a server and a
+// companion and then waits to be killed.
 const childVariable = "FENCEROW_PGTEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -30,10 +30,12 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	parent, err := s.postmaster()
-	fmt.Println(parent, s.root)
-	if err != nil {
+	c, err2 := startCompanion(map[string]string{"minutes": "60"}, "/bin/sh", "-c", `exec sleep "$(cat minutes)m"`)
+	if err := errors.Join(err, err2); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	fmt.Println(parent, s.root, c.guardian.cmd.Process.Pid, c.root)
 	select {} // until killed
 }
 
@@ -191,35 +193,63 @@ func TestAKilledTestProcessLeavesNoServerAndNoFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	var pid int
-	var root string
-	if _, err := fmt.Fscan(bufio.NewReader(out), &pid, &root); err != nil {
+	var pid, guardian int
+	var root, beside string
+	if _, err := fmt.Fscan(bufio.NewReader(out), &pid, &root, &guardian, &beside); err != nil {
 		t.Fatalf("the child did not say what it started: %v", err)
 	}
 	if err := syscall.Kill(pid, 0); err != nil {
 		t.Fatalf("the child's server %d does not run: %v", pid, err)
 	}
+	pids := append([]int{pid, guardian}, companions(t, guardian)...)
 
 	if err := child.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = child.Wait()
 
-	if err := awaitDeath([]int{pid}); err != nil {
+	if err := awaitDeath(pids); err != nil {
 		t.Error(err)
 	}
 	tick, late := time.NewTicker(10*time.Millisecond), time.After(20*time.Second)
 	defer tick.Stop()
-	for {
-		if _, err := os.Stat(root); errors.Is(err, os.ErrNotExist) {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("the data folder %s is still there", root)
+	for _, folder := range []string{root, beside} {
+		for {
+			if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
+				break
+			}
+			select {
+			case <-tick.C:
+			case <-late:
+				t.Fatalf("the folder %s is still there", folder)
+			}
 		}
 	}
+}
+
+// companions lists what a companion's guardian started: the program, and what
+// it waits for the test with.
+func companions(t *testing.T, guardian int) []int {
+	t.Helper()
+
+	for late := time.Now().Add(20 * time.Second); time.Now().Before(late); {
+		table, err := processTable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pids []int
+		for _, p := range table {
+			if p.parent == guardian && !p.dead {
+				pids = append(pids, p.pid)
+			}
+		}
+		if len(pids) == 2 {
+			return pids
+		}
+	}
+	t.Fatal("the child's companion does not run")
+
+	return nil
 }
 
 func TestTheNewestSupportedVersionIsChosen(t *testing.T) {
