@@ -39,7 +39,7 @@ func TestEveryEventUnderEveryFateIsUnknownAndThenResolved(t *testing.T) {
 	for _, deed := range deeds {
 		for _, fate := range pgproxy.Fates {
 			trials = append(trials, &trial{deed: deed, fate: fate, wire: d.wire(bounded)})
-			if deed.form == transitions.One {
+			if deed.event == "submit_begin" || deed.event == "submit_accepted" {
 				prepared := bounded
 				prepared.Prepare = true
 				trials = append(trials, &trial{deed: deed, fate: fate, wire: d.wire(prepared)})

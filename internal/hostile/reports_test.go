@@ -99,32 +99,7 @@ func TestAServerThatIsReadOnlyForAWhileMovesNothing(t *testing.T) {
 	for i := range workers {
 		id := name("op-", i)
 		d.prepared(id, "video")
-		busy.Go(func() {
-			for revision, held := int64(0), false; ; {
-				select {
-				case <-stop:
-					return
-				case <-t.Context().Done():
-					return
-				default:
-				}
-				event, params := "dispatch_claim", merged(whose("w", "video"), text("operation_id", id))
-				if held {
-					event, params = "release", merged(params, num("revision", revision))
-				}
-				answer, err := w.store.Apply(t.Context(), event, params)
-				if err == nil && !answer.Applied {
-					err = fmt.Errorf("%s was denied: %v", event, answer.Failed)
-				}
-				if err == nil {
-					held, revision = !held, machine.OperationOf(d.calm.Program(), answer.Row).Revision
-				}
-				select {
-				case said <- err:
-				default:
-				}
-			}
-		})
+		busy.Go(func() { w.claimAndRelease(id, said, stop) })
 	}
 	admin := d.connect()
 	d.exec(admin, "SET default_transaction_read_only = off")
@@ -163,6 +138,34 @@ func TestAServerThatIsReadOnlyForAWhileMovesNothing(t *testing.T) {
 	t.Logf("%d events worked, %d were refused", worked, refusals)
 	for i := range workers {
 		d.sound(name("op-", i))
+	}
+}
+
+// claimAndRelease does nothing else, and tells of every answer while somebody listens.
+func (w *wire) claimAndRelease(id string, said chan<- error, stop <-chan struct{}) {
+	for revision, held := int64(0), false; ; {
+		select {
+		case <-stop:
+			return
+		case <-w.Context().Done():
+			return
+		default:
+		}
+		event, params := "dispatch_claim", merged(whose("w", "video"), text("operation_id", id))
+		if held {
+			event, params = "release", merged(params, num("revision", revision))
+		}
+		answer, err := w.store.Apply(w.Context(), event, params)
+		if err == nil && !answer.Applied {
+			err = fmt.Errorf("%s was denied: %v", event, answer.Failed)
+		}
+		if err == nil {
+			held, revision = !held, machine.OperationOf(w.calm.Program(), answer.Row).Revision
+		}
+		select {
+		case said <- err:
+		default:
+		}
 	}
 }
 
