@@ -14,7 +14,7 @@ import (
 func TestTheMachineClaimsSweepsAndAuditsPayouts(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	m, err := machine.New(inSQLite(t).Store, machine.Config{})
+	m, err := machine.New(inSQLite(t, program).Store, machine.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,11 +53,7 @@ func TestTheSuitesAreUpToDate(t *testing.T) {
 
 func TestPayoutsOnEveryStore(t *testing.T) {
 	t.Parallel()
-	for name, newStore := range map[string]func(*testing.T) machinetest.Subject{
-		"memory":     func(*testing.T) machinetest.Subject { return machinetest.MemorySubject(program) },
-		"SQLite":     inSQLite,
-		"PostgreSQL": inPostgreSQL,
-	} {
+	for name, newStore := range stores(program) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			t.Run("suites", func(t *testing.T) { machinetest.RunSuite(t, newStore, os.DirFS("testdata"), program) })
@@ -66,9 +62,18 @@ func TestPayoutsOnEveryStore(t *testing.T) {
 	}
 }
 
-func inSQLite(t *testing.T) machinetest.Subject {
+// stores gives a way to open an empty store of each kind.
+func stores(p *transitions.Program) map[string]func(*testing.T) machinetest.Subject {
+	return map[string]func(*testing.T) machinetest.Subject{
+		"memory":     func(*testing.T) machinetest.Subject { return machinetest.MemorySubject(p) },
+		"SQLite":     func(t *testing.T) machinetest.Subject { return inSQLite(t, p) },
+		"PostgreSQL": func(t *testing.T) machinetest.Subject { return inPostgreSQL(t, p) },
+	}
+}
+
+func inSQLite(t *testing.T, p *transitions.Program) machinetest.Subject {
 	ctx := context.Background()
-	store, err := sqlitestore.Open(ctx, filepath.Join(t.TempDir(), "payouts.db"), sqlitestore.Options{Program: program})
+	store, err := sqlitestore.Open(ctx, filepath.Join(t.TempDir(), "payouts.db"), sqlitestore.Options{Program: p})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +89,7 @@ func inSQLite(t *testing.T) machinetest.Subject {
 					args[i] = v.Time().UnixMilli() // as the store keeps times
 				}
 			}
-			if _, err := store.DB().ExecContext(ctx, upsert("?"), args...); err != nil {
+			if _, err := store.DB().ExecContext(ctx, upsert(p, "?"), args...); err != nil {
 				return err
 			}
 		}
@@ -93,10 +98,10 @@ func inSQLite(t *testing.T) machinetest.Subject {
 	return machinetest.Subject{Store: store, Put: put, Now: store.Now}
 }
 
-func inPostgreSQL(t *testing.T) machinetest.Subject {
+func inPostgreSQL(t *testing.T, p *transitions.Program) machinetest.Subject {
 	ctx := context.Background()
 	url := pgtest.URL(t) // an empty database
-	store, err := pgstore.Open(ctx, url, pgstore.Options{Program: program, MaxConns: 3})
+	store, err := pgstore.Open(ctx, url, pgstore.Options{Program: p, MaxConns: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +120,7 @@ func inPostgreSQL(t *testing.T) machinetest.Subject {
 			for i, v := range row {
 				args[i] = plain(v)
 			}
-			if _, err := byHand.Exec(ctx, upsert("$"), args...); err != nil {
+			if _, err := byHand.Exec(ctx, upsert(p, "$"), args...); err != nil {
 				return err
 			}
 		}
@@ -125,9 +130,9 @@ func inPostgreSQL(t *testing.T) machinetest.Subject {
 }
 
 // upsert writes a row by hand; one that is there is replaced.
-func upsert(mark string) string {
+func upsert(p *transitions.Program, mark string) string {
 	var names, marks, sets []string
-	for i, c := range program.Columns {
+	for i, c := range p.Columns {
 		name := `"` + c.Name + `"`
 		names, marks = append(names, name), append(marks, fmt.Sprintf("%s%d", mark, i+1))
 		sets = append(sets, name+" = excluded."+name)

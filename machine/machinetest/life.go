@@ -205,14 +205,12 @@ func decodeValue(kind transitions.Kind, v any) (transitions.Value, bool) {
 // sameHistory compares an operation's history, the sequence, the clock and the changes apart.
 func (s *suite) sameHistory(id string, want ...machine.HistoryEntry) {
 	s.Helper()
-	s.sameHistoryAfter(0, id, want...)
+	s.sameEntries(id, want, s.history(id))
 }
 
-// sameHistoryAfter is sameHistory for what came after the first ones.
-func (s *suite) sameHistoryAfter(earlier int, id string, want ...machine.HistoryEntry) {
+// sameEntries compares history rows.
+func (s *suite) sameEntries(id string, want, got []machine.HistoryEntry) {
 	s.Helper()
-	got := s.history(id)
-	got = got[min(earlier, len(got)):]
 	apart := cmpopts.IgnoreFields(machine.HistoryEntry{}, "Seq", "At", "Changes")
 	if diff := cmp.Diff(want, got, apart, cmpopts.EquateEmpty()); diff != "" {
 		s.Errorf("the history of %s (-want +got):\n%s", id, diff)
