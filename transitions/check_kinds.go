@@ -3,6 +3,11 @@ package transitions
 import "fmt"
 
 func checkKinds(s *survey, found report) {
+	for _, c := range s.Columns {
+		if fault := c.fault(); fault != "" {
+			found(c.Name, fault, "declare what the column can hold")
+		}
+	}
 	for _, d := range s.deeds {
 		fix := "compare and assign values of one kind"
 		want := func(what string, e Expr, kind Kind) {
@@ -34,6 +39,28 @@ func checkKinds(s *survey, found report) {
 			params[e.Name] = e.Kind
 		})
 	}
+}
+
+// fault tells what a column's declaration says against itself, "" if nothing.
+func (c *Column) fault() string {
+	wants := map[string]Kind{"usable": Text, "natural": Int}[c.Check]
+	if c.Words != "" {
+		wants = Text
+	}
+	d := c.Default
+	switch {
+	case c.Kind == NoKind:
+		return "the column has no kind"
+	case wants != NoKind && wants != c.Kind:
+		return fmt.Sprintf("the column is %s, and what it may hold is said of %s", c.Kind, wants)
+	case d.IsNull():
+		return ""
+	case d.Kind() != c.Kind:
+		return fmt.Sprintf("the column is %s, its default %s is %s", c.Kind, d, d.Kind())
+	case c.Check == "usable" && !UsableRemoteJobID(d.Text()), c.Check == "natural" && d.Int() < 0:
+		return fmt.Sprintf("its own check refuses the default %s", d)
+	}
+	return ""
 }
 
 // signature is what an operator takes. Where same is set, all its operands from that number on are of one kind, which

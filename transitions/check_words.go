@@ -3,11 +3,13 @@ package transitions
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 )
 
 // The columns without which no event can be fired, fenced and told apart.
 var engineColumns = []Column{
-	{Name: "operation_id", Kind: Text}, {Name: "phase", Kind: Text}, {Name: "revision", Kind: Int}, {Name: "updated_at", Kind: Time},
+	{Name: "operation_id", Kind: Text}, {Name: "phase", Kind: Text, Words: "phases"}, {Name: "revision", Kind: Int}, {Name: "updated_at", Kind: Time},
 }
 
 func checkEngineColumns(s *survey, found report) {
@@ -17,6 +19,13 @@ func checkEngineColumns(s *survey, found report) {
 			found(need.Name, "the table has no such column", fmt.Sprintf("declare a column %s of kind %s", need.Name, need.Kind))
 		} else if have.Kind != need.Kind {
 			found(need.Name, fmt.Sprintf("the column is of kind %s", have.Kind), fmt.Sprintf("make it %s", need.Kind))
+		} else {
+			if !have.NotNull {
+				found(need.Name, "the column may be null, and then no event can be told what it is about", "declare it NotNull")
+			}
+			if need.Words != "" && have.Words != need.Words {
+				found(need.Name, "the column may hold what is no phase", `declare its Words as "phases"`)
+			}
 		}
 	}
 }
@@ -28,15 +37,26 @@ func checkDeclaredOnce(s *survey, found report) {
 				found(s.Name, fmt.Sprintf("%s number %d has no name", what, i+1), "give it one")
 			} else if slices.Contains(names[:i], name) {
 				found(name, fmt.Sprintf("the %s is declared twice", what), "keep one of them")
+			} else if strings.ContainsFunc(name, unseen) {
+				found(name, fmt.Sprintf("the %s's name holds what cannot be seen", what), "leave it out")
 			}
 		}
 	}
 	once("column", namesOf(s.Columns, func(c Column) string { return c.Name }))
+	// SQLite does not tell apart what differs in case only.
+	folded := namesOf(s.Columns, func(c Column) string { return strings.ToLower(c.Name) })
+	for i, c := range s.Columns {
+		if j := slices.Index(folded, folded[i]); j < i && s.Columns[j].Name != c.Name {
+			found(c.Name, fmt.Sprintf("the column is called %s but for the case, and a database takes them for one", s.Columns[j].Name), "name them apart")
+		}
+	}
 	once("phase", namesOf(s.Phases, func(p Phase) string { return p.Name }))
 	once("action", namesOf(s.Actions, func(a Action) string { return a.Name }))
 	once("outcome", s.Outcomes)
 	once("reason", s.Reasons)
 }
+
+func unseen(c rune) bool { return !unicode.IsPrint(c) }
 
 func namesOf[T any](items []T, name func(T) string) []string {
 	names := make([]string, len(items))
@@ -47,10 +67,21 @@ func namesOf[T any](items []T, name func(T) string) []string {
 }
 
 func checkAmbiguous(s *survey, found report) {
-	seen := map[string]bool{}
+	seen, claims := map[string]bool{}, map[string]string{}
 	for _, d := range s.deeds {
+		for _, g := range d.guards {
+			action := claimedAction(g)
+			if first := claims[action]; action != "" && d.takesLease() && first != "" && first != d.Name {
+				found(d.Name, fmt.Sprintf("it claims to %s, as %s does, so that which of them a worker fires is a matter of luck", action, first), "make them one, or claim another action")
+			} else if action != "" && d.takesLease() {
+				claims[action] = d.Name
+			}
+		}
 		if seen[d.Name] {
 			found(d.Name, "two events have this name, so that what it does is a matter of luck", "name them apart, or make them one")
+		}
+		if strings.ContainsFunc(d.Name, unseen) {
+			found(d.Name, "its name holds what cannot be seen", "leave it out")
 		}
 		seen[d.Name] = true
 		for i, from := range d.From {
@@ -185,6 +216,7 @@ func checkKnownColumns(s *survey, found report) {
 			case OpTaken:
 				need("provider", "taken() reads")
 				need("account", "taken() reads")
+				need("remote_job_id", "taken() reads")
 			}
 		})
 	}
@@ -214,6 +246,8 @@ func checkGuardNames(s *survey, found report) {
 				found(d.Name, "a guard has no name, so that a denial cannot say which it was", "name it for what must hold")
 			case slices.Contains(seen, g.Name):
 				found(d.Name, fmt.Sprintf("two guards are called %s, so that a denial cannot say which it was", g.Name), "name them apart, or join them")
+			case strings.ContainsFunc(g.Name, func(c rune) bool { return c == ',' || unseen(c) }):
+				found(d.Name, fmt.Sprintf("the guard %q cannot stand in a list of names", g.Name), "leave commas and what cannot be seen out of its name")
 			}
 			seen = append(seen, g.Name)
 		}
@@ -237,6 +271,8 @@ func checkCreation(s *survey, found report) {
 			found(d.Name, fmt.Sprintf("it creates a row and asks for the fence %s, which no new row satisfies", d.Fence), "make its fence Open")
 		case to != nil && to.Effecting:
 			found(d.Name, "it creates a row that may already be on the wire", "create it in a phase in which nothing was sent")
+		case d.Notes.Evidence != nil:
+			found(d.Name, "it creates a row and leaves evidence, which no database statement of a creation does", "note the evidence with an event of its own")
 		}
 	}
 	if !created {
