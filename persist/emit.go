@@ -96,11 +96,26 @@ func (e *emitter) check() error {
 		}
 	}
 	for _, c := range e.program.Columns {
-		if slices.Contains(ours, c.Name) {
+		if slices.Contains(ours, strings.ToLower(c.Name)) {
 			return fmt.Errorf("the table has a column %s, which the statements call something of their own; rename it", c.Name)
 		}
 	}
+	if err := e.checkParams(); err != nil {
+		return err
+	}
 	return e.names.check()
+}
+
+// checkParams refuses parameters whose names the statements give to something of their own.
+func (e *emitter) checkParams() error {
+	for _, r := range e.program.Rules {
+		for _, d := range r.Params {
+			if slices.Contains(ours, d.Name) || d.Name == Limit {
+				return fmt.Errorf("event %s takes a parameter %s, which the statements call something of their own; rename it", r.Event, d.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // has reports whether the table has a column.

@@ -194,6 +194,7 @@ func (e *emitter) operationsIndexes() []string {
 // only what its guards could let pass makes it cheap whatever else is due.
 func (e *emitter) sweepIndexes() []string {
 	var indexes []string
+	used := map[string]bool{}
 	s := site{emitter: e, params: &placeholders{}, bare: true}
 	for _, r := range e.program.Rules {
 		if !r.Has(transitions.Sweep) {
@@ -207,6 +208,10 @@ func (e *emitter) sweepIndexes() []string {
 		}
 		// PostgreSQL cuts names at 63 bytes.
 		name := "sweep_" + r.Event[:min(len(r.Event), 24)]
+		for n := 2; used[name]; n++ {
+			name = fmt.Sprintf("sweep_%s_%d", r.Event[:min(len(r.Event), 20)], n)
+		}
+		used[name] = true
 		indexes = append(indexes, e.index(name, "", e.names.operations(), "wake_at, operation_id", strings.Join(where, "\n    AND ")))
 	}
 	return indexes
