@@ -131,31 +131,34 @@ func (s *stand) now() time.Time {
 	return now
 }
 
-// assign changes one column of one operation by hand, past every event. The expression is written for the dialect that
-// the stand has, with the shift in milliseconds as its parameter.
-func (s *stand) assign(id, column, postgres, sqlite string, shift time.Duration) {
+// fromNow sets a time of one operation by hand, past every event, to so long after the database's clock.
+func (s *stand) fromNow(id, column string, d time.Duration) {
 	s.Helper()
+	now := "clock_timestamp() + $1::bigint * interval '1 millisecond'"
+	if s.sqlite != nil {
+		now = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) + $1"
+	}
 	var err error
-	switch {
-	case s.pool != nil:
-		_, err = s.pool.Exec(context.Background(), fmt.Sprintf("UPDATE fencerow_operations SET %s = %s WHERE operation_id = $2", column, postgres), shift.Milliseconds(), id)
-	case s.sqlite != nil:
-		_, err = s.sqlite.DB().ExecContext(context.Background(), fmt.Sprintf("UPDATE fencerow_operations SET %s = %s WHERE operation_id = ?2", column, sqlite), shift.Milliseconds(), id)
-	default:
+	if s.memory != nil {
 		row := s.op(id).Row()
-		row[s.store.Program().Column(column)] = transitions.TimeValue(s.memory.Now().Add(shift))
+		row[s.store.Program().Column(column)] = transitions.TimeValue(s.memory.Now().Add(d))
 		err = s.memory.Put(row)
+	} else {
+		err = s.exec(fmt.Sprintf("UPDATE fencerow_operations SET %s = %s WHERE operation_id = $2", column, now), d.Milliseconds(), id)
 	}
 	if err != nil {
-		s.Fatalf("change %s of %s by hand: %v", column, id, err)
+		s.Fatalf("set %s of %s by hand: %v", column, id, err)
 	}
 }
 
-// fromNow sets a time of one operation to so long after the database's clock.
-func (s *stand) fromNow(id, column string, d time.Duration) {
-	s.Helper()
-	s.assign(id, column, "clock_timestamp() + $1::bigint * interval '1 millisecond'",
-		"CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) + ?1", d)
+// exec runs a statement past the engine, on a database.
+func (s *stand) exec(statement string, args ...any) (err error) {
+	if s.pool != nil {
+		_, err = s.pool.Exec(context.Background(), statement, args...)
+	} else {
+		_, err = s.sqlite.DB().ExecContext(context.Background(), statement, args...)
+	}
+	return err
 }
 
 // expire ends a lease by hand, as far as the database is concerned; its holder does not notice.

@@ -1,0 +1,89 @@
+package reports_test
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/worker"
+)
+
+// remote is a handler of the tests' own. It counts what it is called for, by operation; what is nil goes well at once.
+type remote struct {
+	submit  func(ctx context.Context, id string) (remoteJobID string, err error)
+	observe func(ctx context.Context, id string) (worker.Status, error)
+
+	mu    sync.Mutex
+	sends map[string]int
+	looks map[string]int
+}
+
+func (r *remote) count(counts *map[string]int, id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if *counts == nil {
+		*counts = map[string]int{}
+	}
+	(*counts)[id]++
+}
+
+// sent and looked tell how often an operation's request was sent, and its job read.
+func (r *remote) sent(id string) int   { r.mu.Lock(); defer r.mu.Unlock(); return r.sends[id] }
+func (r *remote) looked(id string) int { r.mu.Lock(); defer r.mu.Unlock(); return r.looks[id] }
+
+func (r *remote) Submit(ctx context.Context, s worker.Submission) (worker.Accepted, error) {
+	r.count(&r.sends, s.OperationID)
+	if r.submit == nil {
+		return worker.Accepted{RemoteJobID: "job-" + s.OperationID}, nil
+	}
+	id, err := r.submit(ctx, s.OperationID)
+	return worker.Accepted{RemoteJobID: id}, err
+}
+
+func (r *remote) Observe(ctx context.Context, o worker.Observation) (worker.Status, error) {
+	r.count(&r.looks, o.OperationID)
+	if r.observe == nil {
+		return worker.Status{State: worker.Succeeded}, nil
+	}
+	return r.observe(ctx, o.OperationID)
+}
+
+func (r *remote) Deliver(_ context.Context, d worker.Delivery) (worker.Delivered, error) {
+	return worker.Delivered{ObjectKey: d.OperationID + ".mp4", Bytes: 1}, nil
+}
+
+// team is a worker that is about to start.
+type team struct {
+	*stand
+	config worker.Config
+}
+
+func (s *stand) working(m *machine.Machine, h worker.Handler) *team {
+	lease := m.Config()
+	return &team{s, worker.Config{
+		Machine: m, Who: video, Handlers: map[string]worker.Handler{"video": h}, Log: quiet(),
+		Poll: 20 * time.Millisecond, Every: time.Millisecond, MaxEvery: 10 * time.Millisecond,
+		SubmitTimeout: min(worker.DefaultTimeout, lease.TTL-lease.Margin),
+	}}
+}
+
+// start runs the worker until stop is called, which waits until it has drained.
+func (w *team) start() (stop func()) {
+	w.Helper()
+	built, err := worker.New(w.config)
+	if err != nil {
+		w.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- built.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			w.Error(err)
+		}
+	})
+	w.Cleanup(stop)
+	return stop
+}
