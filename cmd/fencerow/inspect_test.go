@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"regexp"
 	"strings"
 	"testing"
@@ -194,5 +195,20 @@ func TestEveryStatementIsPrintedWithItsParameters(t *testing.T) {
 			t.Errorf("%s: got the forms %v", dialect, forms)
 		}
 		c.contains(c.want(exitOK, "transitions", "sql", "--dialect", dialect).stdout, "-- dispatch_claim, form batch\n-- params: ")
+	}
+}
+
+func TestTheTableIsPrintedAsDocumentDiagramAndJSON(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.contains(c.want(exitOK, "transitions", "docs").stdout, "# The lifecycle `standard`", "submit_not_created")
+	c.contains(c.want(exitOK, "transitions", "mermaid").stdout, "stateDiagram-v2", "prepared --> submitting: submit_begin")
+	c.contains(c.want(exitOK, "transitions", "dot").stdout, "digraph")
+	var table struct{ Events []struct{ Name string } }
+	if err := json.Unmarshal([]byte(c.want(exitOK, "transitions", "json").stdout), &table); err != nil {
+		t.Fatal(err)
+	}
+	if len(table.Events) != len(program().Rules) {
+		t.Errorf("the JSON has %d events, the table %d", len(table.Events), len(program().Rules))
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fencerow/fencerow/persist"
+	"github.com/fencerow/fencerow/transitions"
+	"github.com/fencerow/fencerow/transitions/render"
 )
 
 func (a *app) transitionsVerb() *cobra.Command {
@@ -18,8 +20,45 @@ func (a *app) transitionsVerb() *cobra.Command {
 		Args: only,
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}
-	c.AddCommand(a.transitionsSQLVerb())
+	c.AddCommand(
+		a.renderVerb("docs", "Print the table as a Markdown document", render.Markdown),
+		a.renderVerb("mermaid", "Print the diagram of the phases for Mermaid", render.Mermaid),
+		a.renderVerb("dot", "Print the diagram of the phases for Graphviz", render.DOT),
+		a.transitionsSQLVerb(),
+		a.transitionsJSONVerb(),
+	)
 	return c
+}
+
+// renderVerb prints one picture of the table.
+func (a *app) renderVerb(name, short string, draw func(*transitions.Program) string) *cobra.Command {
+	return &cobra.Command{
+		Use:     name,
+		Short:   short,
+		Example: "  fencerow transitions " + name,
+		Args:    exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprint(a.stdout, draw(program()))
+			return err
+		},
+	}
+}
+
+func (a *app) transitionsJSONVerb() *cobra.Command {
+	return &cobra.Command{
+		Use:     "json",
+		Short:   "Print the compiled table as JSON",
+		Example: `  fencerow transitions json | jq -r '.events[].name'`,
+		Args:    exactly(),
+		RunE: func(*cobra.Command, []string) error {
+			text, err := render.JSON(program())
+			if err != nil {
+				return err
+			}
+			_, err = a.stdout.Write(text)
+			return err
+		},
+	}
 }
 
 func (a *app) transitionsSQLVerb() *cobra.Command {

@@ -131,7 +131,7 @@ var Invariants = []Guarantee{
 			{"persist/pgstore", "TestPostgreSQLConforms"},
 			{"persist/sqlitestore", "TestSQLiteConforms"},
 			{"machine", "TestMemoryConforms"},
-			{"machine", "TestTheMirrorAgreesOnEveryEdgeAndTarget"},
+			{"machine", "TestTheMirrorAgreesWithTheTableInEveryPhaseAboutEveryEvent"},
 			{"internal/hostile", "TestTheStoreConformsBehindAPoolerInTransactionMode"},
 		},
 		Not: []string{"SQLite keeps times to the millisecond, PostgreSQL to the microsecond."},

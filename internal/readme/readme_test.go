@@ -1,0 +1,57 @@
+package readme
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/fencerow/fencerow/internal/golden"
+	"github.com/fencerow/fencerow/transitions"
+	"github.com/fencerow/fencerow/transitions/render"
+)
+
+const path = "../../README.md"
+
+func TestTheREADMEIsWrittenFromTheSource(t *testing.T) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := string(text)
+	program := transitions.MustCompile(transitions.Standard())
+	for name, section := range map[string]string{
+		"lifecycle": "```mermaid\n" + strings.TrimSpace(render.MermaidBrief(program)) + "\n```",
+		"example":   "```go\n" + example(t) + "\n```",
+	} {
+		written = replaced(t, written, name, section)
+	}
+	golden.Compare(t, path, []byte(written))
+}
+
+// example is what stands between the marks of the example that the tests run.
+func example(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../examples/embed/example_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(text), "// [example]\n")
+	body, _, ended := strings.Cut(after, "// [end]")
+	if !found || !ended {
+		t.Fatal("examples/embed/example_test.go has lost its marks // [example] and // [end]")
+	}
+	return strings.TrimSpace(body)
+}
+
+// replaced puts a section between its marks.
+func replaced(t *testing.T, text, name, section string) string {
+	t.Helper()
+	begin, end := fmt.Sprintf("<!-- generated: %s -->\n", name), "<!-- end generated -->"
+	before, rest, found := strings.Cut(text, begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("README.md has lost the marks of its section %s", name)
+	}
+	return before + begin + section + "\n" + end + after
+}
