@@ -52,6 +52,7 @@ func everyOperator() tr.Table {
 	return table
 }
 
+// The payout's own events are among those that are compared.
 func TestEveryOperatorMeansTheSameOnEveryStore(t *testing.T) {
 	t.Parallel()
 	p, err := tr.Compile(everyOperator())

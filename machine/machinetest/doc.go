@@ -1,11 +1,17 @@
-// Package machinetest is the conformance suite of [machine.Store]: what every store must do, told in subtests that name
-// the clause. The memory store, the SQL stores and stores of your own are held against the same suite, and all of them
-// against [transitions.Program.Eval], which is the meaning of the table.
+// Package machinetest holds stores against the contract of [machine.Store], each against the same tests and all of them
+// against [transitions.Program.Eval], which is the meaning of the table. The memory store, the SQL stores and stores of
+// your own pass the same three:
 //
-//	func TestMyStore(t *testing.T) {
-//		machinetest.Run(t, func(t *testing.T) machinetest.Subject {
-//			store := openEmpty(t) // closed by t.Cleanup
-//			return machinetest.Subject{Store: store, Put: store.insertByHand, Now: store.databaseClock}
-//		})
+//   - [Run] is the conformance battery of the standard table, told in subtests that name the clause;
+//   - [RunSuite] runs suite files, which tell of rows and events in sentences, on a store of any table;
+//   - [Agree] goes through every event, phase and state of the fence of any table, then through random rows and events.
+//
+// A store's test needs a way to an empty store, to write rows by hand, and to the database's clock:
+//
+//	func newStore(t *testing.T) machinetest.Subject {
+//		store := openEmpty(t) // closed by t.Cleanup
+//		return machinetest.Subject{Store: store, Put: store.insertByHand, Now: store.databaseClock}
 //	}
+//
+//	func TestMyStore(t *testing.T) { machinetest.Run(t, newStore) }
 package machinetest

@@ -11,7 +11,7 @@ import (
 
 // Subject is an empty store under test, and what the suite needs beside it.
 type Subject struct {
-	// Store is of the standard table.
+	// Store is of the standard table for Run, of any table for RunSuite and Agree.
 	Store machine.Store
 
 	// Put writes rows by hand, past every event, as an operator's INSERT or UPDATE would; a row that is there is
