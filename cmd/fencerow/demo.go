@@ -149,7 +149,7 @@ func (d *demo) play(ctx context.Context) error {
 		return fmt.Errorf("killing worker 1: %w", err)
 	}
 	first.killed = true
-	<-first.done
+	_ = <-first.done
 	say("Worker 1 was killed with SIGKILL: the remote has the request of %s, nobody has the answer.", demoVictim)
 	second, err := d.work("2")
 	if err != nil {
@@ -237,7 +237,7 @@ func (d *demo) until(ctx context.Context, w *demoWorker, ask func() (bool, error
 		case <-ctx.Done():
 			return fmt.Errorf("%w; the workers' logs are in %s", ctx.Err(), d.dir)
 		case err := <-w.done:
-			return fmt.Errorf("the worker has ended (%v); its log is in %s", err, d.dir)
+			return fmt.Errorf("the worker has ended (%w); its log is in %s", err, d.dir)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -254,7 +254,7 @@ func (d *demo) stop() error {
 			continue
 		}
 		select {
-		case <-w.done:
+		case _ = <-w.done:
 		case <-time.After(15 * time.Second):
 			_ = w.cmd.Process.Signal(syscall.SIGKILL)
 			failed = append(failed, fmt.Errorf("worker %d did not drain and was killed; its log is in %s", i+1, d.dir))

@@ -40,7 +40,7 @@ func (r *runner) writeResults(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("writing %s: %w", path, err)
 	}
-	defer file.Cleanup()
+	defer func() { _ = file.Cleanup() }()
 	out := bufio.NewWriter(file)
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)

@@ -124,10 +124,10 @@ func (a *app) showTimeline(history []machine.HistoryEntry, evidence []machine.Ev
 func historyText(h machine.HistoryEntry) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-20s", h.Event)
-	switch {
-	case h.From == "":
+	switch h.From {
+	case "":
 		fmt.Fprintf(&b, " → %s", h.To)
-	case h.From == h.To:
+	case h.To:
 		fmt.Fprintf(&b, " %s", h.To)
 	default:
 		fmt.Fprintf(&b, " %s → %s", h.From, h.To)

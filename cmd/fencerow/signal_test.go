@@ -69,7 +69,7 @@ func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	for {
 		select {
-		case <-ended:
+		case _ = <-ended:
 			if code := cmd.ProcessState.ExitCode(); code != exitError || time.Since(began) > 4*time.Second {
 				t.Errorf("want exit code 1 before the request's own timeout, got %d after %s\n%s", code, time.Since(began), stderr)
 			}

@@ -48,7 +48,7 @@ func (a *app) transitionsJSONVerb() *cobra.Command {
 	return &cobra.Command{
 		Use:     "json",
 		Short:   "Print the compiled table as JSON",
-		Example: `  fencerow transitions json | jq -r '.events[].name'`,
+		Example: `  fencerow transitions json | jq -r '.events[].event'`,
 		Args:    exactly(),
 		RunE: func(*cobra.Command, []string) error {
 			text, err := render.JSON(program())

@@ -143,7 +143,7 @@ func TestAClaimThatWaitsForAnotherIsDeniedAfterItsCommitAndGrantedAfterItsRollba
 				t.Fatal(err)
 			}
 			second := <-answered
-			if diff := cmp.Diff(c.failed, []string(second.Failed)); diff != "" || second.Applied != c.applied {
+			if diff := cmp.Diff(c.failed, second.Failed); diff != "" || second.Applied != c.applied {
 				t.Errorf("the second claim: applied %t (-want +got):\n%s", second.Applied, diff)
 			}
 			if got := f.op("a"); got.LeaseOwner != c.owner || got.Revision != 1 {

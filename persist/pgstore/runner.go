@@ -105,7 +105,7 @@ func (t sqlRunner) run(ctx context.Context, statement string, args []any, each f
 			first = err
 		}
 	}
-	if err := rows.Close(); err != nil {
+	if err := rows.Close(); err != nil { //nolint:sqlclosecheck // its error decides, and a second Close is harmless
 		return true, err
 	}
 	if err := rows.Err(); err != nil {

@@ -29,7 +29,7 @@ func (p *pool) statement(ctx context.Context, text string) (*sql.Stmt, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if known := p.prepared[text]; known != nil {
-		_ = fresh.Close() // somebody was faster
+		_ = fresh.Close() //nolint:sqlclosecheck // somebody was faster
 		return known, nil
 	}
 	p.prepared[text] = fresh
@@ -59,7 +59,7 @@ func (q *session) query(text string, args []any, each func(*sql.Rows) error) err
 	var rows *sql.Rows
 	var err error
 	if s := q.prepared[text]; s != nil {
-		rows, err = q.tx.StmtContext(q.ctx, s).QueryContext(q.ctx, args...)
+		rows, err = q.tx.StmtContext(q.ctx, s).QueryContext(q.ctx, args...) //nolint:sqlclosecheck // closed with the transaction
 	} else {
 		rows, err = q.tx.QueryContext(q.ctx, text, args...)
 	}
@@ -74,7 +74,7 @@ func (q *session) exec(text string, args []any) (int64, error) {
 	var result sql.Result
 	var err error
 	if s := q.prepared[text]; s != nil {
-		result, err = q.tx.StmtContext(q.ctx, s).ExecContext(q.ctx, args...)
+		result, err = q.tx.StmtContext(q.ctx, s).ExecContext(q.ctx, args...) //nolint:sqlclosecheck // closed with the transaction
 	} else {
 		result, err = q.tx.ExecContext(q.ctx, text, args...)
 	}

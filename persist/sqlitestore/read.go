@@ -24,7 +24,7 @@ func (s *Store) read(ctx context.Context, name, what string, params transitions.
 		rows, err = s.tx.QueryContext(ctx, reader.SQL, args...)
 	} else {
 		var prepared *sql.Stmt
-		if prepared, err = s.reader.statement(ctx, reader.SQL); err == nil {
+		if prepared, err = s.reader.statement(ctx, reader.SQL); err == nil { //nolint:sqlclosecheck // the pool closes it
 			rows, err = prepared.QueryContext(ctx, args...)
 		}
 	}

@@ -76,7 +76,7 @@ func (s *Store) prepare(ctx context.Context, statement *persist.Statement) (map[
 	}
 	prepared := make(map[string]*sql.Stmt, len(texts))
 	for _, text := range texts {
-		p, err := s.writer.statement(ctx, text)
+		p, err := s.writer.statement(ctx, text) //nolint:sqlclosecheck // the pool closes it
 		if err != nil {
 			return nil, err
 		}

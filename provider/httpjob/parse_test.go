@@ -186,8 +186,8 @@ func TestAllFindingsAreReportedAtOnceWithoutSecrets(t *testing.T) {
 	text := strings.NewReplacer("timeout: 30s", "timeout: 30", "id: /id\n  keep", "id: id\n  keep", "every: 2s", "every: soon",
 		"observe:\n  url: https://api", "observe:\n  url: ftp://${EXAMPLE_API_KEY}").Replace(fullFile)
 	_, err := httpjob.Parse("p.yaml", []byte(text), env)
-	file, ok := err.(*httpjob.FileError)
-	if !ok {
+	var file *httpjob.FileError
+	if !errors.As(err, &file) {
 		t.Fatalf("want a FileError, got %v", err)
 	}
 	var got []string

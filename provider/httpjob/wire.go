@@ -71,7 +71,7 @@ func (w *wire) dial(ctx context.Context, addr string, config *tls.Config) (net.C
 	if err != nil {
 		return nil, err
 	}
-	carrier := net.Conn(conn)
+	carrier := conn
 	if config != nil {
 		secure := tls.Client(conn, config)
 		if err := secure.HandshakeContext(ctx); err != nil {

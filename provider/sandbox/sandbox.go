@@ -106,7 +106,7 @@ func (s *Sandbox) Serve(addr string) (*Server, error) {
 // Close cuts every connection and returns when the server has ended.
 func (s *Server) Close() error {
 	err := s.server.Close()
-	<-s.done
+	_ = <-s.done
 	return err
 }
 
