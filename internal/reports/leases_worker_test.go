@@ -2,6 +2,8 @@ package reports_test
 
 import (
 	"context"
+	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -57,15 +59,42 @@ func (r *remote) Deliver(_ context.Context, d worker.Delivery) (worker.Delivered
 type team struct {
 	*stand
 	config worker.Config
+	log    *journal
+}
+
+// journal keeps what was logged.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (j *journal) Write(line []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(line)
+}
+
+func (j *journal) all() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.String()
+}
+
+func (j *journal) has(part string) bool { return strings.Contains(j.all(), part) }
+
+// awaitLine waits until the worker has logged something.
+func (w *team) awaitLine(part string) {
+	w.Helper()
+	await(w, "the worker says "+part, func() bool { return w.log.has(part) })
 }
 
 func (s *stand) working(m *machine.Machine, h worker.Handler) *team {
-	lease := m.Config()
+	lease, log := m.Config(), &journal{}
 	return &team{s, worker.Config{
-		Machine: m, Who: video, Handlers: map[string]worker.Handler{"video": h}, Log: quiet(),
+		Machine: m, Who: video, Handlers: map[string]worker.Handler{"video": h}, Log: slog.New(slog.NewTextHandler(log, nil)),
 		Poll: 20 * time.Millisecond, Every: time.Millisecond, MaxEvery: 10 * time.Millisecond,
 		SubmitTimeout: min(worker.DefaultTimeout, lease.TTL-lease.Margin),
-	}}
+	}, log}
 }
 
 // start runs the worker until stop is called, which waits until it has drained.
