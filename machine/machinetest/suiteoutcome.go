@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/fencerow/fencerow/transitions"
@@ -200,13 +199,4 @@ func text(name, s string) []setting {
 		return nil
 	}
 	return []setting{{name, transitions.TextValue(s)}}
-}
-
-// quotedNames joins names for an error.
-func quotedNames(names []string) string {
-	out := make([]string, len(names))
-	for i, n := range names {
-		out[i] = strconv.Quote(n)
-	}
-	return strings.Join(out, ", ")
 }
