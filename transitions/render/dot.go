@@ -25,14 +25,7 @@ func DOT(p *transitions.Program) string {
 		fmt.Fprintf(&b, "    %s [tooltip=%s%s];\n", quote(ph.Name), quote(ph.True), more)
 	}
 	for _, e := range edges(p) {
-		lines := make([]string, len(e.rules))
-		for i, r := range e.rules {
-			lines[i] = r.Event
-			if reason := reasonOf(r); reason != "" {
-				lines[i] += " (" + reason + ")"
-			}
-		}
-		fmt.Fprintf(&b, "    %s -> %s [label=%s];\n", quote(e.from), quote(e.to), quote(strings.Join(lines, "\n")))
+		fmt.Fprintf(&b, "    %s -> %s [label=%s];\n", quote(e.from), quote(e.to), quote(strings.Join(e.events(), "\n")))
 	}
 	b.WriteString("}\n")
 	return b.String()

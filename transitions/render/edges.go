@@ -13,14 +13,23 @@ type edge struct {
 	rules    []*transitions.Rule
 }
 
-// edges lists the arrows in the order of the phases, those that create the row first.
+func (e edge) events() []string {
+	names := make([]string, len(e.rules))
+	for i, r := range e.rules {
+		names[i] = r.Event
+	}
+	return names
+}
+
+// edges lists the arrows in the order of the phases, those that create the row first. Events of every phase are left
+// out: drawn, they would be a loop at each phase and say nothing.
 func edges(p *transitions.Program) []edge {
 	var all []edge
 	for _, from := range append([]string{""}, p.PhaseNames()...) {
 		for _, to := range p.PhaseNames() {
 			e := edge{from: from, to: to}
 			for _, r := range p.Rules {
-				if r.New && from == "" && r.To == to || !r.New && r.Leaves(from) && r.Lands(from) == to {
+				if r.New && from == "" && r.To == to || !r.New && !r.Any && r.Leaves(from) && r.Lands(from) == to {
 					e.rules = append(e.rules, r)
 				}
 			}
@@ -53,30 +62,28 @@ func classOf(ph transitions.Phase) string {
 	}
 }
 
-// reasonOf is the reason for doubt that a rule always gives, "" if it gives none or takes it from its caller.
-func reasonOf(r *transitions.Rule) string {
-	for _, s := range r.Sets {
-		if s.Col == "uncertain_reason" && s.Expr.Op == transitions.OpLit {
-			return s.Expr.Value.Text()
+// everywhere lists the events that may happen in every phase.
+func everywhere(p *transitions.Program) []string {
+	var events []string
+	for _, r := range p.Rules {
+		if r.Any {
+			events = append(events, r.Event)
 		}
 	}
-	return ""
+	return events
 }
 
 // brief keeps the way that an operation takes when all goes well, the way back from a request that created nothing,
-// and the ways into doubt after sending and out of it.
+// and the ways into doubt and out of it. Of the events that take the first it keeps the first.
 func brief(p *transitions.Program, all []edge) []edge {
 	var kept []edge
 	for _, e := range all {
-		if e.from == e.to {
-			continue
-		}
-		if e.from == "" || isDoubt(p.Phase(e.from)) || e.to == next(p, all, e.from) {
+		switch {
+		case e.from == e.to:
+		case e.from == "" || isDoubt(p.Phase(e.from)) || isDoubt(p.Phase(e.to)):
 			kept = append(kept, e)
-			continue
-		}
-		if to := p.Phase(e.to); p.Phase(e.from).Effecting && (to.Sendable || isDoubt(to)) {
-			kept = append(kept, e)
+		case e.to == next(p, all, e.from) || p.Phase(e.from).Effecting && p.Phase(e.to).Sendable:
+			kept = append(kept, edge{e.from, e.to, e.rules[:1]})
 		}
 	}
 	return kept

@@ -104,13 +104,19 @@ func (g *page) holder(ph *transitions.Phase) string {
 }
 
 func (g *page) diagram() {
-	g.say("## The ways between them\n\n```mermaid\n%s```\n", Mermaid(g.program))
+	also := ""
+	if events := everywhere(g.program); len(events) > 0 {
+		also = " Those of every phase are not drawn: " + codes(events) + "."
+	}
+	g.say("## The ways between them\n")
+	g.say("A box lists the events that stay in its phase.%s\n", also)
+	g.say("```mermaid\n%s```\n", Mermaid(g.program))
 }
 
 // matrix shows every pair of event and phase, the refused ones too.
 func (g *page) matrix() {
 	g.say("## Every event in every phase\n")
-	g.say("A cell names the phase after the event, `=` where it stays as it is; `·` is refused, whoever asks.\n")
+	g.say("A cell names the phase after the event, `same` where it stays as it is; `·` is refused, whoever asks.\n")
 	g.head(append([]string{"event", "(new)"}, g.program.PhaseNames()...)...)
 	for _, r := range g.program.Rules {
 		cells := []string{code(r.Event), "·"}
@@ -122,7 +128,7 @@ func (g *page) matrix() {
 			case !r.Leaves(phase):
 				cells = append(cells, "·")
 			case r.Lands(phase) == phase:
-				cells = append(cells, "=")
+				cells = append(cells, "same")
 			default:
 				cells = append(cells, r.Lands(phase))
 			}
@@ -135,7 +141,7 @@ func (g *page) matrix() {
 func (g *page) events() {
 	g.say("## Events\n")
 	g.say("Guards are listed without the phase. A denial names those that did not hold.\n")
-	g.head("event", "from → to", "fence", "guards", "assigns", "by", "what it means")
+	g.head("event", "from → to", "fence", "guards", "assigns", "leaves", "by", "what it means")
 	for _, r := range g.program.Rules {
 		var guards, columns []string
 		for _, guard := range r.Guards {
@@ -148,9 +154,35 @@ func (g *page) events() {
 				columns = append(columns, s.Col)
 			}
 		}
-		g.row(code(r.Event), way(r), string(r.Fence), codes(guards), codes(columns), r.Actor, r.Doc)
+		g.row(code(r.Event), way(r), string(r.Fence), codes(guards), codes(columns), leaves(r), r.Actor, r.Doc)
 	}
 	g.say("")
+}
+
+// leaves says what an event leaves behind beside the row.
+func leaves(r *transitions.Rule) string {
+	left := "history"
+	switch {
+	case r.Quiet.Op == transitions.OpLit && r.Quiet.Value == transitions.BoolValue(true):
+		left = "no history"
+	case r.Quiet.IsSet():
+		left += " unless " + code(r.Quiet.String())
+	}
+	for _, given := range []struct {
+		what string
+		expr transitions.Expr
+	}{{"reason", r.Reason}, {"reviewer", r.Reviewer}} {
+		if given.expr.String() != transitions.Null().String() {
+			left += "; " + given.what + " " + code(given.expr.String())
+		}
+	}
+	if e := r.Evidence; e != nil {
+		left += "; evidence " + code(e.Kind.String())
+		if when := e.When.String(); when != transitions.Yes().String() {
+			left += " if " + code(when)
+		}
+	}
+	return left
 }
 
 func way(r *transitions.Rule) string {

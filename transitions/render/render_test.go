@@ -42,15 +42,26 @@ var (
 	mermaidEdge  = regexp.MustCompile(`(?m)^ *(\S+) --> (\S+): (.*)$`)
 	mermaidEnd   = regexp.MustCompile(`(?m)^ *(\S+) --> \[\*\]$`)
 	mermaidCode  = regexp.MustCompile(`#(\d+);`)
-	givenReason  = regexp.MustCompile(` \(.*\)$`)
+	everyPhase   = regexp.MustCompile(`(?m)^ *%% in every phase: (.*)$`)
 )
 
-// read gives the edges of a diagram as "from event to", and the phases that lead to the end.
+// read gives the edges of a diagram as "from event to", those in a phase's box and those of every phase included, and
+// the phases that lead to the end.
 func read(diagram string) (edges, ends []string) {
 	unescape := func(s string) string { return html.UnescapeString(mermaidCode.ReplaceAllString(s, "&#$1;")) }
 	name := map[string]string{"[*]": ""}
 	for _, m := range mermaidAlias.FindAllStringSubmatch(diagram, -1) {
-		name[m[2]] = unescape(m[1])
+		lines := strings.Split(m[1], "<br/>")
+		phase := unescape(lines[0])
+		name[m[2]] = phase
+		for _, event := range lines[min(2, len(lines)):] { // the second line divides
+			edges = append(edges, phase+" "+unescape(event)+" "+phase)
+		}
+		if every := everyPhase.FindStringSubmatch(diagram); every != nil {
+			for _, event := range strings.Split(every[1], ", ") {
+				edges = append(edges, phase+" "+unescape(event)+" "+phase)
+			}
+		}
 	}
 	phase := func(id string) string {
 		if n, ok := name[id]; ok {
@@ -60,7 +71,7 @@ func read(diagram string) (edges, ends []string) {
 	}
 	for _, m := range mermaidEdge.FindAllStringSubmatch(diagram, -1) {
 		for _, event := range strings.Split(m[3], "<br/>") {
-			edges = append(edges, phase(m[1])+" "+unescape(givenReason.ReplaceAllString(event, ""))+" "+phase(m[2]))
+			edges = append(edges, phase(m[1])+" "+unescape(event)+" "+phase(m[2]))
 		}
 	}
 	for _, m := range mermaidEnd.FindAllStringSubmatch(diagram, -1) {
@@ -107,14 +118,15 @@ func TestTheBriefDiagramShowsNothingThatTheTableDoesNotSay(t *testing.T) {
 	all := declared(transitions.Standard())
 	edges, _ := read(render.MermaidBrief(standard()))
 	for _, e := range edges {
-		if !slices.Contains(all, e) {
+		start, end, _ := strings.Cut(e, " …") // several events that begin alike
+		if !slices.ContainsFunc(all, func(d string) bool { return strings.HasPrefix(d, start) && strings.HasSuffix(d, end) }) {
 			t.Errorf("the brief diagram has the edge %q, and the table does not", e)
 		}
 	}
 	for _, needed := range []string{
 		" prepare prepared", "prepared submit_begin submitting", "submitting submit_accepted submitted",
 		"submitted observe_claim observing", "observing observe_succeeded terminal", "delivering deliver_done terminal",
-		"submitting submit_lapsed uncertain", "uncertain review_not_created prepared", "submitting submit_not_created prepared",
+		"submitting submit_lapsed uncertain", "observing observe_lost uncertain", "uncertain review_abandon terminal", "uncertain review_not_created prepared", "submitting submit_not_created prepared",
 	} {
 		if !slices.Contains(edges, needed) {
 			t.Errorf("the brief diagram lacks the edge %q", needed)
@@ -146,6 +158,8 @@ func awkward() (transitions.Table, func(string) string) {
 			return "end"
 		case "submit_lapsed":
 			return "gone; {x} --> %% y#"
+		case "submit_unknown":
+			return "_größe_ :end"
 		default:
 			return name
 		}
@@ -219,9 +233,9 @@ func TestTheMatrixShowsEveryPairOfEventAndPhase(t *testing.T) {
 		"| event | (new) | prepared | submitting | submitted | observing | terminal | delivering | uncertain |\n",
 		"| `prepare` | prepared | · | · | · | · | · | · | · |\n",
 		"| `submit_begin` | · | submitting | · | · | · | · | · | · |\n",
-		"| `observe_claim` | · | · | · | observing | = | · | · | · |\n",
-		"| `evidence_noted` | · | = | = | = | = | = | = | = |\n",
-		"| `renew` | · | = | = | · | = | · | = | = |\n",
+		"| `observe_claim` | · | · | · | observing | same | · | · | · |\n",
+		"| `evidence_noted` | · | same | same | same | same | same | same | same |\n",
+		"| `renew` | · | same | same | · | same | · | same | same |\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks the line\n%s", want)
