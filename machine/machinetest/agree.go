@@ -78,24 +78,29 @@ func everyFence(t *testing.T, s *suite) {
 	s.putHolders()
 	fired := 0
 	for n, rule := range s.p.Rules {
-		if rule.New {
-			continue
+		if !rule.New {
+			fired += s.everyFenceOf(n, rule)
 		}
-		g := &generator{p: s.p, rule: rule, now: s.now, rng: rand.New(rand.NewPCG(3, uint64(n)))}
-		var trials []trial
-		for _, phase := range s.p.PhaseNames() {
-			base := g.closest("base", phase)
-			for _, f := range fences {
-				if f.owner != "w" && !rule.Uses("owner") || f.behind > 0 && !rule.Uses("revision") {
-					continue
-				}
-				trials = append(trials, s.fenced(base, f, fmt.Sprintf("%s-%d", rule.Event, len(trials))))
-			}
-		}
-		s.fireAll(g, trials)
-		fired += len(trials)
 	}
 	t.Logf("agreement: %d events fired on %T", fired, s.Store)
+}
+
+// everyFenceOf fires one event in every phase and state of the fence, and tells how often that was.
+func (s *suite) everyFenceOf(n int, rule *transitions.Rule) int {
+	s.Helper()
+	g := &generator{p: s.p, rule: rule, now: s.now, rng: rand.New(rand.NewPCG(3, uint64(n)))}
+	var trials []trial
+	for _, phase := range s.p.PhaseNames() {
+		base := g.closest("base", phase)
+		for _, f := range fences {
+			if f.owner != "w" && !rule.Uses("owner") || f.behind > 0 && !rule.Uses("revision") {
+				continue
+			}
+			trials = append(trials, s.fenced(base, f, fmt.Sprintf("%s-%d", rule.Event, len(trials))))
+		}
+	}
+	s.fireAll(g, trials)
+	return len(trials)
 }
 
 // fenced is a trial under a state of the fence, and with a name of its own.
