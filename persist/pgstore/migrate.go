@@ -39,6 +39,9 @@ func (s *Store) Migrate(ctx context.Context) ([]persist.Migration, error) {
 	var made []persist.Migration
 	for {
 		step, err := s.migrateOnce(ctx, all)
+		if e := serverError(err); e != nil && e.Code == lockNotAvailable {
+			return made, fmt.Errorf("migrate: the lock wait reached its bound, nothing of the step was made: somebody uses the tables, such as a long SELECT, a dump, or another migration; migrate when that is over: %w", err)
+		}
 		if err != nil {
 			return made, fmt.Errorf("migrate: %w", explained(ctx, err, s.set.Names))
 		}
