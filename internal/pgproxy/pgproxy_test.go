@@ -64,6 +64,7 @@ func meets(t *testing.T, direct *pgx.Conn, address string, mode pgx.QueryExecMod
 	if _, err := conn.Exec(t.Context(), bump, mode, 0); err != nil { // where it is to be prepared, it now is
 		t.Fatal(err)
 	}
+	defer proxy.HoldCancels()() // the client's own cancel request would race with the statement that is forwarded late
 	proxy.Arm("counter SET", fate)
 	if _, err := conn.Exec(t.Context(), "SELECT 1 AS counter"); err != nil {
 		t.Fatalf("a statement that does not match: %v", err)
