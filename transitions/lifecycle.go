@@ -81,7 +81,7 @@ func standardEvents() []Event {
 		{Name: "deliver_exhausted", From: on(Delivering), To: Terminal, Fence: Lapsed, Guards: gs(gNoAttemptsLeft), Effects: fx(deliveryOff, bump), Notes: Notes{Reason: Str("exhausted")}, Also: Sweep, Actor: "reconciler", Doc: "every deliverer died on it"},
 		{Name: "redeliver", From: on(Terminal), Fence: Seen, Guards: gs(gDeliveryFailed), Effects: fx(deliveryDue, deliveryAnew, bump), Notes: decision, Actor: "operator", Doc: "tries the delivery again from the first attempt"},
 
-		{Name: "cancel", From: on(Prepared), To: Terminal, Fence: Vacant, Guards: gs(gAsked), Effects: fx(ends("canceled"), bump), Notes: why, Also: Sweep, Actor: "reconciler", Doc: "ends what was asked to be canceled before it was sent"},
+		{Name: "cancel", From: on(Prepared), To: Terminal, Fence: Vacant, Guards: gs(gAsked, gNoMark, gNoLateID), Effects: fx(ends("canceled"), bump), Notes: why, Also: Sweep, Actor: "reconciler", Doc: "ends what was asked to be canceled before it was sent; where an earlier request may have created a job after all, evidence_recalled comes first"},
 		{Name: "cancel_request", From: on(Prepared, Submitting, Submitted, Observing), Fence: Open, Guards: gs(gNotAsked), Effects: fx(cancelAsked), Notes: decision, Actor: "operator", Doc: "marks the row: a prepared one is not begun, an observer asks the remote"},
 
 		{Name: "investigate_claim", From: on(Uncertain), Fence: Vacant, Guards: claim(Investigate), Effects: fx(take), Also: Batch, Actor: "investigator", Doc: "takes the operation in order to look for its remote job"},

@@ -16,7 +16,9 @@ WITH bounded AS MATERIALIZED (
   SELECT c.*, array_remove(ARRAY[
       CASE WHEN c.phase IN ('prepared') THEN NULL ELSE 'phase' END,
       CASE WHEN c.lease_until IS NULL OR c.lease_until <= c.judged_at THEN NULL ELSE 'lease_vacant' END,
-      CASE WHEN c.cancel_requested_at IS NOT NULL THEN NULL ELSE 'cancel_asked' END
+      CASE WHEN c.cancel_requested_at IS NOT NULL THEN NULL ELSE 'cancel_asked' END,
+      CASE WHEN NOT (c.duplicate_suspected OR c.outcome_contradicted) THEN NULL ELSE 'no_mark' END,
+      CASE WHEN c.late_remote_job_id IS NULL THEN NULL ELSE 'no_late_remote_job_id' END
     ]::text[], NULL) AS failed
   FROM clocked AS c
 ), moved AS (
@@ -55,6 +57,8 @@ WITH picked AS MATERIALIZED (
     AND o.phase IN ('prepared')
     AND (o.lease_until IS NULL OR o.lease_until <= clock_timestamp())
     AND o.cancel_requested_at IS NOT NULL
+    AND NOT (o.duplicate_suspected OR o.outcome_contradicted)
+    AND o.late_remote_job_id IS NULL
   ORDER BY o.wake_at, o.operation_id
   LIMIT $1::bigint
   FOR UPDATE OF o SKIP LOCKED
@@ -65,7 +69,9 @@ WITH picked AS MATERIALIZED (
   SELECT c.*, array_remove(ARRAY[
       CASE WHEN c.phase IN ('prepared') THEN NULL ELSE 'phase' END,
       CASE WHEN c.lease_until IS NULL OR c.lease_until <= c.judged_at THEN NULL ELSE 'lease_vacant' END,
-      CASE WHEN c.cancel_requested_at IS NOT NULL THEN NULL ELSE 'cancel_asked' END
+      CASE WHEN c.cancel_requested_at IS NOT NULL THEN NULL ELSE 'cancel_asked' END,
+      CASE WHEN NOT (c.duplicate_suspected OR c.outcome_contradicted) THEN NULL ELSE 'no_mark' END,
+      CASE WHEN c.late_remote_job_id IS NULL THEN NULL ELSE 'no_late_remote_job_id' END
     ]::text[], NULL) AS failed
   FROM clocked AS c
 ), moved AS (
@@ -114,7 +120,9 @@ WITH bounded AS MATERIALIZED (
   SELECT c.*, i.ordinal, array_remove(ARRAY[
       CASE WHEN c.phase IN ('prepared') THEN NULL ELSE 'phase' END,
       CASE WHEN c.lease_until IS NULL OR c.lease_until <= c.judged_at THEN NULL ELSE 'lease_vacant' END,
-      CASE WHEN c.cancel_requested_at IS NOT NULL THEN NULL ELSE 'cancel_asked' END
+      CASE WHEN c.cancel_requested_at IS NOT NULL THEN NULL ELSE 'cancel_asked' END,
+      CASE WHEN NOT (c.duplicate_suspected OR c.outcome_contradicted) THEN NULL ELSE 'no_mark' END,
+      CASE WHEN c.late_remote_job_id IS NULL THEN NULL ELSE 'no_late_remote_job_id' END
     ]::text[], NULL) AS failed
   FROM clocked AS c
   JOIN input AS i ON i.operation_id = c.operation_id

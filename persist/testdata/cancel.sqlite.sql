@@ -7,7 +7,9 @@ FROM (
   SELECT o.*, substr(
     CASE WHEN o.phase IN ('prepared') THEN '' ELSE ',phase' END ||
     CASE WHEN o.lease_until IS NULL OR o.lease_until <= clock.now THEN '' ELSE ',lease_vacant' END ||
-    CASE WHEN o.cancel_requested_at IS NOT NULL THEN '' ELSE ',cancel_asked' END
+    CASE WHEN o.cancel_requested_at IS NOT NULL THEN '' ELSE ',cancel_asked' END ||
+    CASE WHEN NOT (o.duplicate_suspected OR o.outcome_contradicted) THEN '' ELSE ',no_mark' END ||
+    CASE WHEN o.late_remote_job_id IS NULL THEN '' ELSE ',no_late_remote_job_id' END
   , 2) AS failed
   FROM (SELECT CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) AS now) AS clock
   JOIN "fencerow_operations" AS o ON o.operation_id = ?1
@@ -21,7 +23,9 @@ FROM (SELECT CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)
 JOIN "fencerow_operations" AS o ON o.operation_id = ?1
 WHERE o.phase IN ('prepared')
   AND (o.lease_until IS NULL OR o.lease_until <= clock.now)
-  AND o.cancel_requested_at IS NOT NULL;
+  AND o.cancel_requested_at IS NOT NULL
+  AND NOT (o.duplicate_suspected OR o.outcome_contradicted)
+  AND o.late_remote_job_id IS NULL;
 
 -- then: update
 -- params: operation_id
@@ -48,6 +52,8 @@ WHERE o.wake_at <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS IN
   AND o.phase IN ('prepared')
   AND (o.lease_until IS NULL OR o.lease_until <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER))
   AND o.cancel_requested_at IS NOT NULL
+  AND NOT (o.duplicate_suspected OR o.outcome_contradicted)
+  AND o.late_remote_job_id IS NULL
 ORDER BY o.wake_at, o.operation_id
 LIMIT ?3;
 
@@ -59,7 +65,9 @@ FROM (SELECT CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)
 JOIN "fencerow_operations" AS o ON o.operation_id = ?4
 WHERE o.phase IN ('prepared')
   AND (o.lease_until IS NULL OR o.lease_until <= clock.now)
-  AND o.cancel_requested_at IS NOT NULL;
+  AND o.cancel_requested_at IS NOT NULL
+  AND NOT (o.duplicate_suspected OR o.outcome_contradicted)
+  AND o.late_remote_job_id IS NULL;
 
 -- then: update
 -- params: reason, detail, limit, operation_id

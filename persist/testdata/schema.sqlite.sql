@@ -112,7 +112,9 @@ CREATE INDEX "fencerow_sweep_cancel"
   ON "fencerow_operations" (wake_at, operation_id)
   WHERE wake_at IS NOT NULL
     AND phase IN ('prepared')
-    AND cancel_requested_at IS NOT NULL;
+    AND cancel_requested_at IS NOT NULL
+    AND NOT (duplicate_suspected OR outcome_contradicted)
+    AND late_remote_job_id IS NULL;
 CREATE INDEX "fencerow_sweep_evidence_attach"
   ON "fencerow_operations" (wake_at, operation_id)
   WHERE wake_at IS NOT NULL
