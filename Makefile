@@ -24,7 +24,12 @@ build: ## build the program into bin/
 
 test: ## vet, then every test; gets itself a PostgreSQL server if need be
 	$(GO) vet $(PKG)
-	$(GO) test -count=1 -timeout $(TIMEOUT) $(PKG)
+	@report=$$(mktemp); trap 'rm -f "$$report"' EXIT; \
+	FENCEROW_SUITE_REPORT=$$report $(GO) test -count=1 -timeout $(TIMEOUT) $(PKG) || exit 1; \
+	sort "$$report"; \
+	if [ '$(PKG)' = ./... ]; then for store in machine.Memory sqlitestore.Store pgstore.Store; do \
+		grep -q "[1-9][0-9]* cases of table standard on .*$$store" "$$report" || { echo "no suite ran on $$store"; exit 1; }; \
+	done; fi
 	@tested=$$($(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(PKG) | grep -c .); \
 	echo "ok: vet found nothing, the tests of all $$tested packages that have any passed"
 

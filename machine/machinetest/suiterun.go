@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -32,7 +33,11 @@ func RunSuite(t *testing.T, newStore func(t *testing.T) Subject, fsys fs.FS, p *
 	var kind atomic.Value
 	kind.Store("no store")
 	t.Cleanup(func() {
-		t.Logf("suites: %d cases on %s", ran.Load(), kind.Load())
+		said := fmt.Sprintf("suites: %d cases of table %s on %s", ran.Load(), p.Name, kind.Load())
+		t.Log(said)
+		if err := report(said); err != nil {
+			t.Error(err)
+		}
 		if ran.Load() == 0 {
 			t.Error("no case ran: there is none in the suite files, or none was chosen")
 		}
@@ -61,6 +66,21 @@ func RunSuite(t *testing.T, newStore func(t *testing.T) Subject, fsys fs.FS, p *
 			}
 		})
 	}
+}
+
+// report adds a line to the file that FENCEROW_SUITE_REPORT names, so that whoever runs many packages can see, without
+// -v, that every store ran its cases.
+func report(line string) error {
+	path := os.Getenv("FENCEROW_SUITE_REPORT")
+	if path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("report the suites that ran: %w", err)
+	}
+	_, err = f.WriteString(line + "\n") // one write: several packages append at once
+	return errors.Join(err, f.Close())
 }
 
 // rounds is how often a case is played: a race needs more than one, to be won by both.
