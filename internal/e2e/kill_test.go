@@ -47,7 +47,7 @@ func seed(t *testing.T) *rand.Rand {
 
 // The program is killed with SIGKILL at random moments and started anew, and still no request is accepted twice, and
 // none is received twice but for recorded refusals; what was accepted and stored comes home with the right bytes
-// (contract E2; lifecycle invariants 1 and 2; reports B01, B06, B08, B11).
+// (contract E2; lifecycle invariants 1 and 2; reports B01, B06, B08, B11, B29).
 func TestKilledAtRandomMomentsNothingIsSentTwice(t *testing.T) {
 	for _, db := range databases {
 		t.Run(db.name, func(t *testing.T) {

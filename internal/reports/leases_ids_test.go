@@ -22,7 +22,7 @@ import (
 type prepared struct{ Created, Same, Conflicts int }
 
 // shared and disputed are the requests that every process of B51 prepares: with one body, and with a body of its own.
-const shared, disputed = 1000, 1000
+const shared, disputed = 500, 500
 
 // prepareRole prepares the requests that the other processes prepare at the same moment, from ten goroutines, and tells
 // how that ended.
@@ -52,6 +52,10 @@ func prepareRole(<-chan string) error {
 				requests = append(requests, r)
 			}
 			all, err := m.PrepareMany(context.Background(), requests)
+			for try := 1; err != nil && !machine.IsUnknown(err) && try < 20; try++ {
+				// A busy database has a bound for every wait, and says that nothing was written.
+				all, err = m.PrepareMany(context.Background(), requests)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -103,7 +107,7 @@ func TestB51AnIDIsCreatedOnceAndAnotherRequestOfItIsAConflict(t *testing.T) {
 		if diff := cmp.Diff(want, sum); diff != "" {
 			t.Errorf("how it ended for all (-want +got):\n%s", diff)
 		}
-		for _, id := range []string{"op-00000", "op-01999"} {
+		for _, id := range []string{"op-00000", "op-00999"} {
 			if diff := cmp.Diff([]string{"prepare"}, s.events(id)); diff != "" {
 				t.Errorf("history of %s (-want +got):\n%s", id, diff)
 			}
@@ -115,7 +119,7 @@ func TestB51AnIDIsCreatedOnceAndAnotherRequestOfItIsAConflict(t *testing.T) {
 // one instant (rule: a token is random, a claim).
 func TestB51TokensOfOneInstantAreDistinct(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const processes, goroutines, claims = 5, 50, 80
+		const processes, goroutines, claims = 5, 50, 20
 		s := inMemory(t)
 		began := time.Now()
 		for i := range processes * goroutines * claims {

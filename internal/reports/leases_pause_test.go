@@ -18,9 +18,9 @@ func (s *stand) lapse(id string) {
 	await(s, "the lease is over", func() bool { return s.now().After(s.op(id).LeaseUntil) })
 }
 
-// B40: a process that is stopped between its claim and the intent to send, and wakes up under another's lease, sends
-// nothing: its own watch and the fence of submit_begin (owner, revision, lease_live) refuse it, each by itself. The
-// one request is the other's.
+// B40: a process that is stopped between its claim and the intent to send, and wakes up when another holds the
+// operation, sends nothing, also where its own watch does not know yet that its lease is over. The one request is the
+// other's (fence of submit_begin: owner and revision; B1).
 func TestB40AProcessThatWakesUpUnderAnothersLeaseSendsNothing(t *testing.T) {
 	t.Parallel()
 	onDatabases(t, func(t *testing.T, s *stand) {
@@ -29,7 +29,7 @@ func TestB40AProcessThatWakesUpUnderAnothersLeaseSendsNothing(t *testing.T) {
 		sleeper := s.spawn("work", k.URL, "sleeper", worker.StepClaimed)
 		sleeper.awaitOneOf("at " + worker.StepClaimed)
 		sleeper.signal(syscall.SIGSTOP)
-		s.lapse("a")
+		s.expire("a")
 		other := s.spawn("work", k.URL, "other", worker.StepClaimed)
 		other.awaitOneOf("at " + worker.StepClaimed)
 		sleeper.proceed(1)
@@ -88,7 +88,7 @@ func TestB40AProcessThatSleptAfterItsIntentSendsNothing(t *testing.T) {
 // B39: a process that is killed in the middle of a submission and one that is started in its place under the same name
 // have different tokens: the new one neither renews nor finishes nor sends what the dead one held, and what that was is
 // uncertain once the lease is over and not before (rules: a token is fresh for every claim; guard lease_vacant of
-// submit_lapsed; B3).
+// submit_lapsed and the schedule, each by itself; B3).
 func TestB39AProcessOfTheSameNameIsAnother(t *testing.T) {
 	t.Parallel()
 	onDatabases(t, func(t *testing.T, s *stand) {

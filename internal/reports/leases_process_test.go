@@ -64,7 +64,7 @@ func storeAt(address string) (machine.Store, error) {
 }
 
 // longLease is the lease of the processes: long enough to be held through a busy moment, short enough to be waited for.
-var longLease = machine.Config{TTL: 5 * time.Second}
+var longLease = machine.Config{TTL: 3 * time.Second}
 
 // workRole is a worker that sends to the parent's remote. At the step that it is told of it says so, and goes on with
 // the next line that it is given.
@@ -91,7 +91,7 @@ func workRole(lines <-chan string) error {
 	stop := os.Getenv(envStop)
 	w, err := worker.New(worker.Config{
 		Machine: m, Who: video, Handlers: map[string]worker.Handler{"video": reckless{}}, Slots: 1,
-		Poll: 20 * time.Millisecond, Every: time.Minute, MaxEvery: time.Minute, SubmitTimeout: 4 * time.Second,
+		Poll: 20 * time.Millisecond, Every: time.Minute, MaxEvery: time.Minute, SubmitTimeout: 2 * time.Second,
 		Log: slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Failpoint: func(step string) {
 			if step == stop {

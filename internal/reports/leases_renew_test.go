@@ -55,6 +55,7 @@ func TestB30ARenewedLeaseIsNobodyElses(t *testing.T) {
 	t.Parallel()
 	onStores(t, func(t *testing.T, s *stand) {
 		l := s.at(transitions.Observing, overdue("a"))
+		await(t, "it is overdue", func() bool { return s.now().After(s.op("a").ObserveDeadline) })
 		rival := s.engine(machine.Config{})
 		for range 10 {
 			s.fromNow("a", "lease_until", 10*time.Second) // what is left of 45 s
@@ -66,6 +67,9 @@ func TestB30ARenewedLeaseIsNobodyElses(t *testing.T) {
 			}
 			if _, err := rival.Claim(t.Context(), transitions.Observe, "a", video); !only(err, "lease_vacant") {
 				t.Errorf("another claim was told %v", err)
+			}
+			if _, err := rival.Overdue(t.Context(), "a"); !only(err, "lease_vacant") {
+				t.Errorf("a reconciler that names it was told %v", err)
 			}
 			if moved, err := s.reconciler(10).Once(t.Context()); err != nil || len(moved) > 0 {
 				t.Errorf("a sweep moved %v, %v", moved, err)
@@ -139,8 +143,8 @@ func (s *stand) deaf() *machine.Machine {
 }
 
 // B33: nothing is sent once a lease is over by its holder's own watch, although the database would still let it: not by
-// a dispatcher that has yet to begin (rules: the looks at the lease before and in Begin), and not by one that has begun
-// (rule: the look at the lease immediately before the handler is called, B1).
+// a dispatcher that has yet to begin (rules: the look at the lease in Begin, and the watch over its context, each by
+// itself), and not by one that has begun (rule: the look at the lease immediately before the handler is called, B1).
 func TestB33NothingIsSentOnceTheHoldersOwnWatchIsOver(t *testing.T) {
 	t.Parallel()
 	for step, more := range map[string][]string{

@@ -321,7 +321,7 @@ func (s *stand) waiting() int {
 // await waits for what somebody else does.
 func await(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	tick, late := time.NewTicker(5*time.Millisecond), time.After(30*time.Second)
+	tick, late := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
 	defer tick.Stop()
 	for !done() {
 		select {

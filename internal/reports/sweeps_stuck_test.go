@@ -96,7 +96,7 @@ func (s *stand) stuck() []string {
 func TestB49RowsThatAlwaysFailDoNotStarveFreshOnes(t *testing.T) {
 	t.Parallel()
 	onDatabases(t, func(t *testing.T, s *stand) {
-		failing, fresh := 200, 1000
+		failing, fresh := 200, 400
 		if s.sqlite != nil {
 			failing, fresh = 40, 200
 		}

@@ -99,6 +99,7 @@ func staleRevision(s *suite) {
 	s.must("submit_begin", "a", values{"owner": "host:1", "revision": second.Revision})
 }
 
+// heldIsFenced: an owner and a revision without a live lease are nothing, for every event alike (report B44).
 func heldIsFenced(s *suite) {
 	// What each event needs beside its fence.
 	more := values{

@@ -60,7 +60,8 @@ func takesOnlyItsOwn(s *suite) {
 	s.sameHistory("other-account")
 }
 
-// noStarvation: rows that a claim or sweep cannot take stand in front of those that it can, more of them than a page.
+// noStarvation: rows that a claim or sweep cannot take stand in front of those that it can, more of them than a page
+// (report B28; the guards are part of what is looked for).
 func noStarvation(s *suite) {
 	const page = 5
 	old := values{"due_at": s.now.Add(-48 * time.Hour)}

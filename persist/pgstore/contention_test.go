@@ -21,7 +21,7 @@ var patient = pgstore.Options{LockTimeout: 20 * time.Second, StatementTimeout: 3
 
 const lockRow = "SELECT FROM fencerow_operations WHERE operation_id = 'a' FOR UPDATE"
 
-// A4, acceptance 1.
+// A4, acceptance 1; report B46: now() would be the time of BEGIN.
 func TestALeaseThatEndsInsideATransactionCanBeClaimedInsideIt(t *testing.T) {
 	t.Parallel()
 	f := open(t, pgstore.Options{})

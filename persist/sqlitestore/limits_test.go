@@ -180,6 +180,7 @@ func TestALeaseThatEndsWhileTheLockIsWaitedForIsOver(t *testing.T) {
 	}
 }
 
+// A4; report B46: the clock goes on inside a transaction.
 func TestALeaseThatEndsInsideATransactionCanBeClaimedThere(t *testing.T) {
 	t.Parallel()
 	f := open(t, file(t), sqlitestore.Options{})
