@@ -34,15 +34,15 @@ type Ledger struct {
 // LedgerOf writes the statements about the migrations table.
 func LedgerOf(d Dialect, n Names) Ledger {
 	now, types, parameters := "clock_timestamp()", []string{"integer", "text", "timestamptz"}, "$1::integer, $2::text"
-	create := ""
+	create, storage := "", ""
 	if n.Schema != "" {
 		create = "CREATE SCHEMA IF NOT EXISTS " + quoted(n.Schema) + ";\n"
 	}
 	if d == SQLite {
-		now, types, parameters, create = sqliteNow, []string{"INTEGER", "TEXT", "INTEGER"}, "?1, ?2", ""
+		now, types, parameters, create, storage = sqliteNow, []string{"INTEGER", "TEXT", "INTEGER"}, "?1, ?2", "", " STRICT"
 	}
 	return Ledger{
-		Create: create + fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n  version %s PRIMARY KEY,\n  name %s NOT NULL,\n  at %s NOT NULL\n);\n", n.migrations(), types[0], types[1], types[2]),
+		Create: create + fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (\n  version %s PRIMARY KEY,\n  name %s NOT NULL,\n  at %s NOT NULL\n)%s;\n", n.migrations(), types[0], types[1], types[2], storage),
 		Read:   fmt.Sprintf("SELECT version, name, at FROM %s ORDER BY version", n.migrations()),
 		Record: fmt.Sprintf("INSERT INTO %s (version, name, at) VALUES (%s, %s)", n.migrations(), parameters, now),
 	}

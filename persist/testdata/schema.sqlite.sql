@@ -4,7 +4,7 @@ CREATE TABLE IF NOT EXISTS "fencerow_migrations" (
   version INTEGER PRIMARY KEY,
   name TEXT NOT NULL,
   at INTEGER NOT NULL
-);
+) STRICT;
 
 -- migration 1: tables
 CREATE TABLE "fencerow_operations" (
