@@ -39,10 +39,11 @@ func (s *Store) migrate(ctx context.Context) ([]persist.Migration, error) {
 	if err != nil {
 		return nil, err
 	}
-	tx, err := s.writer.db.BeginTx(ctx, nil)
+	tx, _, giveBack, err := s.begin(ctx, ctx, nil)
 	if err != nil {
 		return nil, err
 	}
+	defer giveBack()
 	defer rollback(tx)
 	ledger := persist.LedgerOf(persist.SQLite, s.set.Names)
 	if _, err := tx.ExecContext(ctx, ledger.Create); err != nil {

@@ -22,7 +22,7 @@ import (
 type Options struct {
 	Names       persist.Names
 	Program     *transitions.Program // nil is the standard table
-	BusyTimeout time.Duration        // longest wait for another process's transaction; 0 is 5 s
+	BusyTimeout time.Duration        // longest wait for a transaction of another process, or of this one; 0 is 5 s
 	Readers     int                  // connections that read; 0 is 4
 
 	driver string // what tests look through
@@ -183,7 +183,7 @@ func (s *Store) Path() string { return s.path }
 func (s *Store) Warning() string { return s.warning }
 
 // DB gives the pool of the one connection that writes, for transactions of the caller's own: see InTx. While such a
-// transaction is open the store's own events wait for it.
+// transaction is open, or rows of it are, the store's own events wait for their end, up to Options.BusyTimeout.
 func (s *Store) DB() *sql.DB { return s.writer.db }
 
 // Close closes the file. Transactions that are under way end first.

@@ -35,18 +35,15 @@ func (s *Store) write(ctx context.Context, c *call, statement *persist.Statement
 // transact runs the work. The context ends whatever comes before the commit, the wait for another process's
 // transaction too; the commit itself is not cut short, so that its answer is always had.
 func (s *Store) transact(ctx context.Context, c *call, statement *persist.Statement, work func(*session) error) error {
-	prepared, err := s.prepare(ctx, statement)
-	if err != nil {
-		return err
-	}
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stopped := context.AfterFunc(ctx, cancel)
 	defer stopped()
-	tx, err := s.writer.db.BeginTx(inner, nil)
+	tx, prepared, giveBack, err := s.begin(ctx, inner, statement)
 	if err != nil {
-		return fmt.Errorf("begin: %w", err)
+		return err
 	}
+	defer giveBack()
 	q := &session{ctx: inner, tx: tx, prepared: prepared}
 	if err := work(q); err != nil || !q.changed {
 		rollback(tx)
@@ -63,6 +60,33 @@ func (s *Store) transact(ctx context.Context, c *call, statement *persist.Statem
 		return &machine.UnknownError{Event: c.event, OperationID: c.id, Cause: fmt.Errorf("commit: %w", err)}
 	}
 	return nil
+}
+
+// begin has the connection that writes, and begins a transaction on it that lives as long as inner. The connection is
+// waited for no longer than another process's transaction is: who has it in this process may never let go, such as the
+// goroutine that waits here, with rows of DB that it has not read to their end.
+func (s *Store) begin(ctx, inner context.Context, statement *persist.Statement) (tx *sql.Tx, prepared map[string]*sql.Stmt, giveBack func(), err error) {
+	waiting, cancel := context.WithTimeout(ctx, s.busy)
+	defer cancel()
+	if statement != nil {
+		prepared, err = s.prepare(waiting, statement)
+	}
+	var conn *sql.Conn
+	if err == nil {
+		conn, err = s.writer.db.Conn(waiting)
+	}
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		return nil, nil, nil, fmt.Errorf("this process has used its one connection that writes for longer than %s, nothing was written; end its open transaction, or read its open rows to their end", s.busy)
+	}
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	giveBack = func() { _ = conn.Close() }
+	if tx, err = conn.BeginTx(inner, nil); err != nil {
+		giveBack()
+		return nil, nil, nil, fmt.Errorf("begin: %w", err)
+	}
+	return tx, prepared, giveBack, nil
 }
 
 // rollback gives a transaction up. Where that fails the driver or SQLite has given it up already, or the connection is
