@@ -6,5 +6,9 @@
 // writes, whose transactions begin immediate, and a few that read. Another process's transaction is waited for, up to
 // Options.BusyTimeout.
 //
+// The file and the -wal file beside it are one database: an event may be in either. What is missing or damaged at the
+// end of the -wal SQLite takes for a transaction that a crash cut short, and passes over: whoever copies or restores a
+// database without its -wal loses the last events, without an error.
+//
 // Times are Unix milliseconds here: what is given finer is cut.
 package sqlitestore

@@ -104,6 +104,9 @@ func create(path string) (absolute string, created bool, err error) {
 	if err != nil {
 		return "", false, err
 	}
+	if err := orphaned(absolute); err != nil {
+		return "", false, err
+	}
 	file, err := os.OpenFile(absolute, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		return absolute, true, file.Close()
@@ -122,6 +125,19 @@ func create(path string) (absolute string, created bool, err error) {
 		return "", false, errors.New("this is no ordinary file; name a file")
 	}
 	return absolute, info.Size() == 0, nil
+}
+
+// orphaned refuses a log whose database is gone: SQLite would delete it, and with it the memory of what was sent. A
+// database that somebody makes at this moment has no log before there is something in its file.
+func orphaned(path string) error {
+	log, err := os.Stat(path + "-wal")
+	if err != nil || log.Size() == 0 {
+		return nil
+	}
+	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+		return fmt.Errorf("there is no database beside its log %s-wal, which holds events that nothing else remembers; put the database back, or move the log away", path)
+	}
+	return nil
 }
 
 // address writes the driver's address of a file. The path is escaped as a URL's is, so that a ?, # or % in it stays
