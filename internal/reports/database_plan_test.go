@@ -64,6 +64,9 @@ func (s *stand) explained(statement *persist.Statement, params transitions.Param
 		s.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback(ctx) }()
+	if _, err := tx.Exec(ctx, "SET LOCAL statement_timeout = '15s'"); err != nil {
+		s.Fatal(err)
+	}
 	args := []any{pgx.QueryExecModeExec}
 	for _, name := range statement.Params {
 		args = append(args, s.plain(params[name]))
