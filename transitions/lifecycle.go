@@ -95,7 +95,7 @@ func standardEvents() []Event {
 		{Name: "review_not_created", From: on(Uncertain), To: Prepared, Fence: Seen, Guards: gs(gReviewer, gReason, gNoID, gNoLateID, gQuarantine), Effects: fx(dispatchDue, sendable, bump), Notes: decision, Actor: "reviewer", Doc: "a person has proof that nothing was created: the only way back from uncertain to prepared"},
 		{Name: "review_abandon", From: on(Uncertain), To: Terminal, Fence: Seen, Guards: gs(gReviewer, gReason), Effects: fx(ends("abandoned"), bump), Notes: decision, Actor: "reviewer", Doc: "a person gives it up; whether a remote job exists stays unknown"},
 		{Name: "review_acknowledge", Fence: Noticed, Guards: gs(gMarked, gReviewer, gReason), Effects: fx(unmarked), Notes: decision, Actor: "reviewer", Doc: "a person has seen the marks"},
-		{Name: "redo", From: on(Terminal), Fence: Open, Guards: gs(gRedoable, gFinished, gReviewer, gReason, gRedoProof), Notes: decision, Actor: "operator", Doc: "allows a new operation with the same request; this one stays as it is"},
+		{Name: "redo", From: on(Terminal), Fence: Open, Guards: gs(gRedoable, gFinished, gNoMark, gNoLateID, gReviewer, gReason, gRedoProof), Notes: decision, Actor: "operator", Doc: "allows a new operation with the same request; this one stays as it is"},
 
 		{Name: "renew", From: on(Prepared, Submitting, Observing, Delivering, Uncertain), Fence: Held, Effects: fx(extend), Notes: Notes{Unless: []Expr{Yes()}}, Actor: "lease holder", Doc: "extends the lease, never shortens it"},
 		{Name: "release", From: on(Prepared, Observing, Delivering, Uncertain), Fence: Held, Effects: fx(deferred, release), Notes: why, Actor: "lease holder", Doc: "gives the lease up; not while a request may be on the wire"},

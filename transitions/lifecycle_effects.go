@@ -76,7 +76,8 @@ var (
 		NotNull(Col("remote_job_id")),
 		And(Lt(Col("not_created_attempts"), Col("attempts")), Or(IsNull(pRevision), Lt(pRevision, Col("not_created_revision")))),
 	))
-	// The remote tells of an end that is not the outcome, or of a job where it is known that there is none.
+	// The remote tells of an end that is not the outcome, or of a job where an end says that there is none or that nobody
+	// knows of one.
 	isContradiction = Or(
 		And(In(pKind, "ended_succeeded", "ended_failed", "ended_canceled"), NotNull(Col("outcome")),
 			Or(
@@ -84,7 +85,7 @@ var (
 				And(Eq(pKind, Str("ended_failed")), Ne(Col("outcome"), Str("failed"))),
 				And(Eq(pKind, Str("ended_canceled")), Ne(Col("outcome"), Str("canceled"))),
 			)),
-		And(newsOfID, In(Col("outcome"), "rejected", "canceled"), IsNull(Col("remote_job_id"))),
+		And(newsOfID, In(Col("outcome"), "rejected", "canceled", "abandoned"), IsNull(Col("remote_job_id"))),
 	)
 )
 

@@ -97,7 +97,7 @@ var (
 	gIDNotBlank     = Guard{"operation_id", Not(Blank(pID)), "the operation's id is not blank"}
 	gRedoable       = Guard{"outcome_redoable", In(Col("outcome"), "failed", "rejected", "abandoned"), "it ended without a result"}
 	gFinished       = Guard{"finished", IsNull(Col("next_action")), "nothing is left to do"}
-	gRedoProof      = Guard{"redo_proof", Or(Ne(Col("outcome"), Str("abandoned")), And(IsNull(Col("remote_job_id")), IsNull(Col("late_remote_job_id")), Or(IsNull(Col("quarantine_until")), Le(Col("quarantine_until"), Now()), Eq(pOverride, Yes())))), "an abandoned one has no remote job and its quarantine is over"}
+	gRedoProof      = Guard{"redo_proof", Or(Ne(Col("outcome"), Str("abandoned")), And(IsNull(Col("remote_job_id")), Or(IsNull(Col("quarantine_until")), Le(Col("quarantine_until"), Now()), Eq(pOverride, Yes())))), "an abandoned one has no remote job and its quarantine is over"}
 
 	marked = Or(Col("duplicate_suspected"), Col("outcome_contradicted"))
 )

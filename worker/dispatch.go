@@ -129,15 +129,17 @@ func endOf(a Accepted, err error) end {
 	var known *SubmitError
 	switch {
 	case err == nil && !transitions.UsableRemoteJobID(a.RemoteJobID):
-		return end{bad: ReasonMissingRemoteID, cause: errors.New("accepted without a usable remote job id")}
+		return end{bad: string(ClassUnknown), cause: errors.New("accepted without a usable remote job id")}
 	case err == nil:
 		return end{}
 	case !errors.As(err, &known):
-		return end{bad: ReasonUnclassified, cause: err}
+		return end{bad: string(ClassUnknown), cause: err}
 	case known.Class == ClassNotSent || known.Rate:
 		return end{mute: true}
 	case known.Class == ClassRejected:
 		return end{}
+	case known.Class == ClassUnknown:
+		return end{bad: string(ClassUnknown), cause: err} // whatever the reason: a reviewer has to look at each
 	default:
 		return end{bad: string(known.Class) + " " + known.Key, cause: err}
 	}

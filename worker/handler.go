@@ -127,7 +127,7 @@ const (
 type SubmitError struct {
 	Class      Class
 	Reason     string        // for ClassUnknown: one of the Reason constants
-	Key        string        // equal failures have an equal key, e.g. "401"; the brake counts them
+	Key        string        // equal refusals have an equal key, e.g. "401"; the brake counts them, and every unknown end as one kind
 	Rate       bool          // refused only for its rate: the brake does not count it
 	RetryAfter time.Duration // for ClassRefused: the remote's wish; 0 if it said nothing
 	Raw        []byte        // the answer's body as far as it was read: evidence

@@ -320,6 +320,33 @@ func TestTheBrakeStopsSendsThatKeepEndingTheSameWay(t *testing.T) {
 	})
 }
 
+// An outage that answers in several ways is one outage: each unknown end is a question for a reviewer (contract B10).
+func TestTheBrakeCountsEveryUnknownEndAsOneKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		n := 0
+		b := newBench(t, &remote{submit: func(context.Context, worker.Submission) (worker.Accepted, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			n++
+			if n%3 == 0 {
+				return worker.Accepted{}, errors.New("boom")
+			}
+			return worker.Accepted{}, worker.Unknown(errors.New("5xx"), []string{worker.ReasonUnclearAnswer, worker.ReasonNoResponse}[n%2])
+		}})
+		b.config.Slots = 4
+		var ids []string
+		for i := range 100 {
+			ids = append(ids, fmt.Sprintf("op-%03d", i))
+		}
+		b.prepare(ids...)
+		b.run(4 * time.Second)
+		if limit := worker.DefaultBrake + 4; n > limit {
+			t.Errorf("%d requests were sent before the brake held, want at most %d", n, limit)
+		}
+	})
+}
+
 // No more than MaxSends submissions are begun.
 func TestMaxSendsBoundsWhatIsBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

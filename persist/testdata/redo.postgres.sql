@@ -17,9 +17,11 @@ WITH bounded AS MATERIALIZED (
       CASE WHEN c.phase IN ('terminal') THEN NULL ELSE 'phase' END,
       CASE WHEN c.outcome IN ('failed', 'rejected', 'abandoned') THEN NULL ELSE 'outcome_redoable' END,
       CASE WHEN c.next_action IS NULL THEN NULL ELSE 'finished' END,
+      CASE WHEN NOT (c.duplicate_suspected OR c.outcome_contradicted) THEN NULL ELSE 'no_mark' END,
+      CASE WHEN c.late_remote_job_id IS NULL THEN NULL ELSE 'no_late_remote_job_id' END,
       CASE WHEN NOT (coalesce(btrim($2::text, E'\u0009\u000a\u000b\u000c\u000d\u0020\u0085\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180e\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u202f\u205f\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\u2800\u3000\u3164\ufeff\uffa0'), '') = '') THEN NULL ELSE 'reviewer' END,
       CASE WHEN NOT (coalesce(btrim($3::text, E'\u0009\u000a\u000b\u000c\u000d\u0020\u0085\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180e\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u202f\u205f\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\u2800\u3000\u3164\ufeff\uffa0'), '') = '') THEN NULL ELSE 'reason' END,
-      CASE WHEN c.outcome <> 'abandoned' OR c.remote_job_id IS NULL AND c.late_remote_job_id IS NULL AND (c.quarantine_until IS NULL OR c.quarantine_until <= c.judged_at OR $4::boolean = true) THEN NULL ELSE 'redo_proof' END
+      CASE WHEN c.outcome <> 'abandoned' OR c.remote_job_id IS NULL AND (c.quarantine_until IS NULL OR c.quarantine_until <= c.judged_at OR $4::boolean = true) THEN NULL ELSE 'redo_proof' END
     ]::text[], NULL) AS failed
   FROM clocked AS c
 ), moved AS (
@@ -63,9 +65,11 @@ WITH bounded AS MATERIALIZED (
       CASE WHEN c.phase IN ('terminal') THEN NULL ELSE 'phase' END,
       CASE WHEN c.outcome IN ('failed', 'rejected', 'abandoned') THEN NULL ELSE 'outcome_redoable' END,
       CASE WHEN c.next_action IS NULL THEN NULL ELSE 'finished' END,
+      CASE WHEN NOT (c.duplicate_suspected OR c.outcome_contradicted) THEN NULL ELSE 'no_mark' END,
+      CASE WHEN c.late_remote_job_id IS NULL THEN NULL ELSE 'no_late_remote_job_id' END,
       CASE WHEN NOT (coalesce(btrim(i.reviewer, E'\u0009\u000a\u000b\u000c\u000d\u0020\u0085\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180e\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u202f\u205f\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\u2800\u3000\u3164\ufeff\uffa0'), '') = '') THEN NULL ELSE 'reviewer' END,
       CASE WHEN NOT (coalesce(btrim(i.reason, E'\u0009\u000a\u000b\u000c\u000d\u0020\u0085\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180e\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u202f\u205f\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\u2800\u3000\u3164\ufeff\uffa0'), '') = '') THEN NULL ELSE 'reason' END,
-      CASE WHEN c.outcome <> 'abandoned' OR c.remote_job_id IS NULL AND c.late_remote_job_id IS NULL AND (c.quarantine_until IS NULL OR c.quarantine_until <= c.judged_at OR i.override = true) THEN NULL ELSE 'redo_proof' END
+      CASE WHEN c.outcome <> 'abandoned' OR c.remote_job_id IS NULL AND (c.quarantine_until IS NULL OR c.quarantine_until <= c.judged_at OR i.override = true) THEN NULL ELSE 'redo_proof' END
     ]::text[], NULL) AS failed
   FROM clocked AS c
   JOIN input AS i ON i.operation_id = c.operation_id

@@ -8,9 +8,11 @@ FROM (
     CASE WHEN o.phase IN ('terminal') THEN '' ELSE ',phase' END ||
     CASE WHEN o.outcome IN ('failed', 'rejected', 'abandoned') THEN '' ELSE ',outcome_redoable' END ||
     CASE WHEN o.next_action IS NULL THEN '' ELSE ',finished' END ||
+    CASE WHEN NOT (o.duplicate_suspected OR o.outcome_contradicted) THEN '' ELSE ',no_mark' END ||
+    CASE WHEN o.late_remote_job_id IS NULL THEN '' ELSE ',no_late_remote_job_id' END ||
     CASE WHEN NOT (coalesce(trim(?2, char(9,10,11,12,13,32,133,160,173,847,1564,4447,4448,5760,6068,6069,6158,8192,8193,8194,8195,8196,8197,8198,8199,8200,8201,8202,8203,8204,8205,8206,8207,8232,8233,8234,8235,8236,8237,8238,8239,8287,8288,8289,8290,8291,8292,8294,8295,8296,8297,10240,12288,12644,65279,65440)), '') = '') THEN '' ELSE ',reviewer' END ||
     CASE WHEN NOT (coalesce(trim(?3, char(9,10,11,12,13,32,133,160,173,847,1564,4447,4448,5760,6068,6069,6158,8192,8193,8194,8195,8196,8197,8198,8199,8200,8201,8202,8203,8204,8205,8206,8207,8232,8233,8234,8235,8236,8237,8238,8239,8287,8288,8289,8290,8291,8292,8294,8295,8296,8297,10240,12288,12644,65279,65440)), '') = '') THEN '' ELSE ',reason' END ||
-    CASE WHEN o.outcome <> 'abandoned' OR o.remote_job_id IS NULL AND o.late_remote_job_id IS NULL AND (o.quarantine_until IS NULL OR o.quarantine_until <= clock.now OR ?4 = 1) THEN '' ELSE ',redo_proof' END
+    CASE WHEN o.outcome <> 'abandoned' OR o.remote_job_id IS NULL AND (o.quarantine_until IS NULL OR o.quarantine_until <= clock.now OR ?4 = 1) THEN '' ELSE ',redo_proof' END
   , 2) AS failed
   FROM (SELECT CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) AS now) AS clock
   JOIN "fencerow_operations" AS o ON o.operation_id = ?1
@@ -25,9 +27,11 @@ JOIN "fencerow_operations" AS o ON o.operation_id = ?1
 WHERE o.phase IN ('terminal')
   AND o.outcome IN ('failed', 'rejected', 'abandoned')
   AND o.next_action IS NULL
+  AND NOT (o.duplicate_suspected OR o.outcome_contradicted)
+  AND o.late_remote_job_id IS NULL
   AND NOT (coalesce(trim(?2, char(9,10,11,12,13,32,133,160,173,847,1564,4447,4448,5760,6068,6069,6158,8192,8193,8194,8195,8196,8197,8198,8199,8200,8201,8202,8203,8204,8205,8206,8207,8232,8233,8234,8235,8236,8237,8238,8239,8287,8288,8289,8290,8291,8292,8294,8295,8296,8297,10240,12288,12644,65279,65440)), '') = '')
   AND NOT (coalesce(trim(?3, char(9,10,11,12,13,32,133,160,173,847,1564,4447,4448,5760,6068,6069,6158,8192,8193,8194,8195,8196,8197,8198,8199,8200,8201,8202,8203,8204,8205,8206,8207,8232,8233,8234,8235,8236,8237,8238,8239,8287,8288,8289,8290,8291,8292,8294,8295,8296,8297,10240,12288,12644,65279,65440)), '') = '')
-  AND (o.outcome <> 'abandoned' OR o.remote_job_id IS NULL AND o.late_remote_job_id IS NULL AND (o.quarantine_until IS NULL OR o.quarantine_until <= clock.now OR ?4 = 1));
+  AND (o.outcome <> 'abandoned' OR o.remote_job_id IS NULL AND (o.quarantine_until IS NULL OR o.quarantine_until <= clock.now OR ?4 = 1));
 
 -- then: update
 -- params: operation_id
