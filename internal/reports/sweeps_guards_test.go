@@ -16,7 +16,7 @@ import (
 )
 
 // rowsPerPhase is how many rows every batch and sweep is held against, in each phase.
-const rowsPerPhase = 100
+const rowsPerPhase = 60
 
 // B37: a claim or a sweep that looks for its rows by itself moves those, and only those, that the same event moves by
 // name: both are compiled from one list of guards, so no row is left out by one and taken by the other. A row that is
