@@ -97,7 +97,7 @@ func admin(t *testing.T, database string, settings ...string) {
 	}
 }
 
-// The whole battery, through a pooler that gives every statement another session (G3).
+// The whole battery, through a pooler that gives every statement another session (G3; B67).
 func TestTheStoreConformsBehindAPoolerInTransactionMode(t *testing.T) {
 	t.Parallel()
 	p := newPooler(t, pgtest.URL(t))

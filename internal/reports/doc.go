@@ -10,4 +10,18 @@
 //	B44  machine/machinetest  "I4 every holder's event is denied …", on every store, beside the one here
 //	B46  persist/pgstore      TestALeaseThatEndsInsideATransactionCanBeClaimedInsideIt
 //	B46  persist/sqlitestore  TestALeaseThatEndsInsideATransactionCanBeClaimedThere
+//	B67  internal/hostile     TestTheStoreConformsBehindAPoolerInTransactionMode, and every test with a pooler there
+//	B69  internal/hostile     TestAStatementWhoseCallerIsGoneLandsLateAndIsFoundInHistory, and those beside it
+//	B71  internal/hostile     TestEveryEventUnderEveryFateIsUnknownAndThenResolved
+//	B71  machine              TestBeginIsResolvedBeforeAnythingIsSent
+//	B72  internal/hostile     TestNoCommitIsReportedOnASessionThatWasEnded
+//	B74  internal/hostile     TestAServerThatIsReadOnlyForAWhileMovesNothing, TestASessionThatTakesNoWritesIsGivenUp
+//	B83  persist/pgstore      TestManyProcessesMigrateTogether, beside the one here
+//	B84  persist/sqlitestore  TestWhatIsDueIsFoundWithoutReadingABacklog, beside the one here for PostgreSQL
+//	B90  persist/sqlitestore  TestThreeProcessesShareAFileWithoutAnErrorAndWithoutADoubleClaim, beside the one here
+//	B95  persist/sqlitestore  TestASharedFileSystemIsWarnedOf, TestWhatIsNoDatabaseIsRefusedWithTheReason, beside those here
+//
+// Without a test, because there is nothing to test yet:
+//
+//	B89  nothing is ever deleted: there is no prune. One that comes must leave what is uncertain or not finished alone
 package reports

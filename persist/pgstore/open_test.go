@@ -18,6 +18,7 @@ import (
 	"github.com/fencerow/fencerow/transitions"
 )
 
+// B83: those who migrate at the same time wait for each other.
 func TestManyProcessesMigrateTogether(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

@@ -129,6 +129,7 @@ func TestARelativeNameIsInTheWorkingFolder(t *testing.T) {
 	}
 }
 
+// B95, beside what is damaged.
 func TestWhatIsNoDatabaseIsRefusedWithTheReason(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

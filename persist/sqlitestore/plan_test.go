@@ -10,7 +10,7 @@ import (
 )
 
 // TestWhatIsDueIsFoundWithoutReadingABacklog looks at SQLite's plans, without statistics as in a fresh file: a walk
-// through all operations would happen under the lock that every writer waits for (contract A3).
+// through all operations would happen under the lock that every writer waits for (contract A3; B84).
 func TestWhatIsDueIsFoundWithoutReadingABacklog(t *testing.T) {
 	t.Parallel()
 	f := open(t, file(t), sqlitestore.Options{})

@@ -140,6 +140,8 @@ func count(won, lost *int64, err error, fail func(error)) {
 	}
 }
 
+// B90: transactions begin immediate, so that those of twelve goroutines in three processes wait for each other and none is
+// told that the file is locked.
 func TestThreeProcessesShareAFileWithoutAnErrorAndWithoutADoubleClaim(t *testing.T) {
 	t.Parallel()
 	f := open(t, file(t), sqlitestore.Options{})

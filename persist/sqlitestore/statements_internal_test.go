@@ -215,6 +215,7 @@ func TestOnlyWhatSQLiteRollsBackProvesThatNothingWasCommitted(t *testing.T) {
 	}
 }
 
+// B95: WAL on a network file system is warned of when it is opened.
 func TestASharedFileSystemIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[uint32]string{0x6969: "NFS", 0x01021997: "9p", 0xfe534d42: "SMB", 0x65735546: "virtiofs", 0xef53: "", 0x01021994: ""} {
