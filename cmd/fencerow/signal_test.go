@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/fencerow/fencerow/provider/sandbox"
 )
 
@@ -58,7 +60,29 @@ func TestTheFirstSignalDrainsAndExitsWith130(t *testing.T) {
 	}
 }
 
-func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
+func TestSignalsThatComeTogetherAreOneAndDrain(t *testing.T) {
+	t.Parallel()
+	// Two of different kinds are never merged on their way into one, two of the same may be.
+	for _, second := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
+		c := newCLI(t).withRemote(sandbox.Options{SlowFor: time.Second})
+		cmd, stderr := c.process(c.runFile(c.file("in.jsonl", request("a", sandbox.Slow)))...)
+		c.until(func() bool { return c.received() == 1 })
+		for _, signal := range []os.Signal{syscall.SIGTERM, second} {
+			if err := cmd.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = cmd.Wait()
+		if diff := cmp.Diff(exitInterrupted, cmd.ProcessState.ExitCode()); diff != "" {
+			t.Errorf("SIGTERM and %s together: %s\n%s", second, diff, stderr)
+		}
+		if got := c.lines(c.want(exitOK, "list", "--json").stdout); got[0]["remote_job_id"] == nil {
+			t.Errorf("SIGTERM and %s together: the answer that was on its way was not stored: %v", second, got)
+		}
+	}
+}
+
+func TestASignalAfterTheFirstOnesEndsTheProgramAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t).withRemote(sandbox.Options{})
 	cmd, stderr := c.process(c.runFile(c.file("in.jsonl", request("a", sandbox.Stall)))...)
@@ -67,16 +91,20 @@ func TestASecondSignalEndsTheProgramAtOnce(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	_ = cmd.Process.Signal(syscall.SIGTERM)
+	_ = cmd.Process.Signal(os.Interrupt)
+	again := time.NewTicker(200 * time.Millisecond)
+	defer again.Stop()
 	for {
 		select {
-		case _ = <-ended:
-			if code := cmd.ProcessState.ExitCode(); code != exitError || time.Since(began) > 4*time.Second {
-				t.Errorf("want exit code 1 before the request's own timeout, got %d after %s\n%s", code, time.Since(began), stderr)
+		case <-ended:
+			took := time.Since(began)
+			if code := cmd.ProcessState.ExitCode(); code != exitError || took < oneSignal || took > 4*time.Second {
+				t.Errorf("want exit code 1 after %s and before the request's own timeout, got %d after %s\n%s", oneSignal, code, took, stderr)
 			}
 			c.contains(stderr.String(), "ended at once")
 			return
-		case <-time.After(200 * time.Millisecond):
-			_ = cmd.Process.Signal(syscall.SIGTERM) // the first one must have been heard before the second
+		case <-again.C:
+			_ = cmd.Process.Signal(syscall.SIGTERM)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (a *app) work(ctx context.Context, f *workFlags) error {
 }
 
 func (a *app) stopping() {
-	a.sayf("fencerow: stopping: what is in flight is finished first; the same signal again ends it at once")
+	a.sayf("fencerow: stopping: what is in flight is finished first; the same signal again, later than half a second, ends it at once")
 }
 
 // leash gives a context that ends when r does.
