@@ -168,7 +168,7 @@ func TestACommandToCopyIsQuotedForAShell(t *testing.T) {
 	t.Parallel()
 	a := &app{db: "sqlite:my db.db", prefix: "x_"}
 	want := `fencerow show 'it'\''s' --db 'sqlite:my db.db' --table-prefix x_`
-	if diff := cmp.Diff(want, a.command("show", "it's")); diff != "" {
+	if diff := cmp.Diff(want, a.commandOn("it's", []string{"show"})); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -131,17 +131,15 @@ func (d *demo) printSums(rows []demoRow) {
 func (d *demo) printNext(rows []demoRow) {
 	a := d.app
 	fmt.Fprintln(a.stdout, "\nWhat to type next:")
-	show := func(why string, words ...string) {
-		fmt.Fprintf(a.stdout, "  %-72s # %s\n", a.command(words...), why)
-	}
-	show("what waits for a person", "review", "list")
-	show("one operation's whole story", "show", demoVictim)
+	show := func(why, command string) { fmt.Fprintf(a.stdout, "  %-72s # %s\n", command, why) }
+	show("what waits for a person", a.command("review", "list"))
+	show("one operation's whole story", a.commandOn(demoVictim, []string{"show"}))
 	for _, r := range rows {
 		if r.order.id == demoVictim && r.op.Phase == transitions.Uncertain && len(r.count.IDs) == 1 {
-			show("the sandbox has the job: attach it", "review", "attach", demoVictim, "--remote-job-id", r.count.IDs[0],
-				"--seen", r.op.Seen().String(), "--reviewer", "you", "--reason", "found at the remote")
+			show("the sandbox has the job: attach it", a.commandOn(demoVictim, []string{"review", "attach"},
+				"--remote-job-id", r.count.IDs[0], "--seen", r.op.Seen().String(), "--reviewer", "you", "--reason", "found at the remote"))
 		}
 	}
-	show("counts", "stats")
+	show("counts", a.command("stats"))
 	fmt.Fprintf(a.stdout, "The sandbox ends with the demo; fencerow sandbox runs another. The folder %s can be deleted.\n", d.dir)
 }

@@ -22,7 +22,7 @@ func (a *app) tellDenied(d *machine.DeniedError) {
 		a.sayf("  %s: %s", name, docs[name])
 	}
 	a.sayf("The row is now: %s", standing(d.Seen, time.Now()))
-	if hint := deniedHint(d); hint != "" {
+	if hint := a.deniedHint(d); hint != "" {
 		a.sayf("%s", hint)
 	}
 }
@@ -50,11 +50,12 @@ func standing(op machine.Operation, now time.Time) string {
 	return strings.Join(parts, ", ")
 }
 
-func deniedHint(d *machine.DeniedError) string {
+func (a *app) deniedHint(d *machine.DeniedError) string {
 	for _, name := range d.Failed {
 		switch name {
 		case "revision", "evidence_seq":
-			return fmt.Sprintf("It has moved since you looked. Look again with fencerow show, and decide with --seen %s if it is still right.", d.Seen.Seen())
+			return fmt.Sprintf("It has moved since you looked. Look again with %s, and decide with --seen %s if it is still right.",
+				a.commandOn(d.OperationID, []string{"show"}), d.Seen.Seen())
 		case "quarantine_over", "redo_proof":
 			return "Until the quarantine is over an old sender might still send. --override-quarantine takes that risk, and is recorded."
 		}

@@ -79,6 +79,31 @@ func TestShowTellsTheStoryOfAnOperation(t *testing.T) {
 	c.contains(c.want(exitError, "show", "b").stderr, `operation "b": no such operation`)
 }
 
+func TestEveryPrintedCommandWorksForAnIDThatLooksLikeAFlag(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"--json", "-i", "--"} {
+		c := newCLI(t).withRemote(sandbox.Options{})
+		c.want(exitUnfinished, c.runFile(c.file("in.jsonl", request(id, sandbox.AcceptCut)))...)
+		show := c.want(exitOK, "show", "--", id).stdout
+		var verbs []string
+		for _, command := range regexp.MustCompile(`(?m)^ +fencerow (review .*)$`).FindAllStringSubmatch(show, -1) {
+			args := strings.Fields(command[1])
+			verbs = append(verbs, args[1])
+			if args[1] == "abandon" {
+				c.contains(c.want(exitOK, args...).stdout, id+": terminal, ", "outcome abandoned")
+			}
+			if diff := cmp.Diff([]string{"--", id}, args[len(args)-2:]); diff != "" {
+				t.Errorf("%q does not end with the id: %s", command[1], diff)
+			}
+		}
+		if diff := cmp.Diff([]string{"attach", "not-created", "abandon"}, verbs); diff != "" {
+			t.Errorf("show prints other commands: %s", diff)
+		}
+		late := c.run("review", "abandon", "--seen", "1.1", "--reviewer", "ada", "--reason", "late", "--", id)
+		c.contains(late.stderr, "Look again with fencerow show -- "+id+", and decide")
+	}
+}
+
 func TestAReviewerAttachesTheJobThatWasFound(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, c *cli) {

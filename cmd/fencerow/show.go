@@ -180,25 +180,27 @@ func (a *app) showNext(op machine.Operation) {
 // choices are the commands that settle an operation.
 func (a *app) choices(op machine.Operation) []string {
 	var lines []string
-	add := func(why string, words ...string) {
-		lines = append(lines, why+":", "  "+a.command(append(words, "--seen", op.Seen().String(), "--reviewer", "YOU", "--reason", "WHY")...))
+	add := func(why string, verb []string, flags ...string) {
+		flags = append(flags, "--seen", op.Seen().String(), "--reviewer", "YOU", "--reason", "WHY")
+		lines = append(lines, why+":", "  "+a.commandOn(op.OperationID, verb, flags...))
 	}
+	review := func(name string) []string { return []string{"review", name} }
 	if op.Marked() {
-		add("you have seen to the marks ("+marks(op)+")", "review", "acknowledge", op.OperationID)
+		add("you have seen to the marks ("+marks(op)+")", review("acknowledge"))
 	}
 	if op.Phase == transitions.Uncertain {
-		add("the remote has a job of it", "review", "attach", op.OperationID, "--remote-job-id", "ID")
+		add("the remote has a job of it", review("attach"), "--remote-job-id", "ID")
 		if op.RemoteJobID == "" && op.LateRemoteJobID == "" {
 			when := ""
 			if op.QuarantineUntil.After(time.Now()) {
 				when = ", from " + stamp(op.QuarantineUntil) + " on"
 			}
-			add("the remote provably has none, so that it is sent again"+when, "review", "not-created", op.OperationID)
+			add("the remote provably has none, so that it is sent again"+when, review("not-created"))
 		}
-		add("nobody will ever know, or it does not matter any more", "review", "abandon", op.OperationID)
+		add("nobody will ever know, or it does not matter any more", review("abandon"))
 	}
 	if op.Delivery == "failed" {
-		add("the result can be fetched now", "redeliver", op.OperationID)
+		add("the result can be fetched now", []string{"redeliver"})
 	}
 	return lines
 }

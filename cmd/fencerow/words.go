@@ -26,8 +26,20 @@ func shellQuote(word string) string {
 }
 
 // command writes a fencerow command line for this database, for a person to copy. The flags are repeated only where
-// they were given: the rest comes from the environment again.
-func (a *app) command(words ...string) string {
+// they were given: the rest comes from the environment again. For a command about an operation there is commandOn.
+func (a *app) command(words ...string) string { return a.commandLine(words, nil) }
+
+// commandOn writes a command about one operation: the verb, the id, the flags. An id that looks like a flag would be
+// read as one, so it comes last, after the word that ends the flags.
+func (a *app) commandOn(id string, verb []string, flags ...string) string {
+	if strings.HasPrefix(id, "-") {
+		return a.commandLine(slices.Concat(verb, flags), []string{"--", id})
+	}
+	return a.commandLine(slices.Concat(verb, []string{id}, flags), nil)
+}
+
+func (a *app) commandLine(words, last []string) string {
+	words = slices.Clone(words)
 	for _, f := range []struct{ flag, value string }{
 		{"--db", redact(a.db)}, {"--schema", a.schema}, {"--table-prefix", a.prefix},
 	} {
@@ -35,6 +47,7 @@ func (a *app) command(words ...string) string {
 			words = append(words, f.flag, f.value)
 		}
 	}
+	words = append(words, last...)
 	for i, w := range words {
 		words[i] = shellQuote(w)
 	}
