@@ -197,6 +197,10 @@ func violation(p *transitions.Program, c transitions.Column, v transitions.Value
 	switch {
 	case c.Check == "usable" && !transitions.UsableRemoteJobID(v.Text()):
 		return fmt.Sprintf("%q is not usable as a remote job id", v.Text())
+	case c.Kind == transitions.Time && (v.Time().Before(transitions.MinTime) || v.Time().After(transitions.MaxTime)):
+		return fmt.Sprintf("%s is not between the years 1 and 9999", v)
+	case c.Check == "natural" && v.Int() > transitions.MaxNatural:
+		return fmt.Sprintf("%d is more than %d", v.Int(), transitions.MaxNatural)
 	case c.Check == "natural" && v.Int() < 0:
 		return fmt.Sprintf("%d is negative", v.Int())
 	}

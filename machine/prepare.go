@@ -52,6 +52,9 @@ func (r Request) Validate() error {
 			return &InvalidError{n.field, fmt.Sprintf("has %d bytes; at most %d are kept", len(n.value), MaxName)}
 		}
 	}
+	if t := r.NotBefore; !t.IsZero() && (t.Before(transitions.MinTime) || t.After(transitions.MaxTime)) {
+		return &InvalidError{"not_before", fmt.Sprintf("%s is not between the years 1 and 9999", t.Format(time.RFC3339))}
+	}
 	if len(r.Request) == 0 {
 		return &InvalidError{"request", "is empty"}
 	}

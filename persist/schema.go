@@ -3,6 +3,7 @@ package persist
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/fencerow/fencerow/transitions"
 )
@@ -130,7 +131,11 @@ func (e *emitter) columnCheck(c transitions.Column) string {
 	case c.Check == "usable":
 		return e.dialect.usableText(name)
 	case c.Check == "natural":
-		return name + " >= 0"
+		return fmt.Sprintf("%s BETWEEN 0 AND %d", name, transitions.MaxNatural)
+	case c.Kind == transitions.Time && e.dialect == SQLite:
+		return fmt.Sprintf("%s BETWEEN %d AND %d", name, transitions.MinTime.UnixMilli(), transitions.MaxTime.UnixMilli())
+	case c.Kind == transitions.Time:
+		return fmt.Sprintf("%s BETWEEN '%s' AND '%s'", name, transitions.MinTime.Format(time.RFC3339), transitions.MaxTime.Format(time.RFC3339))
 	case c.Kind == transitions.Bool && e.dialect == SQLite:
 		return name + " IN (0, 1)"
 	}

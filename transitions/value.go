@@ -31,6 +31,16 @@ type Value struct {
 	str  string
 }
 
+// MaxNatural bounds a column whose check is "natural", and MinTime and MaxTime every time: a value that somebody set by
+// hand must not make the arithmetic of a whole batch fail. As milliseconds MaxNatural is more than thirty years.
+const MaxNatural = 1_000_000_000_000
+
+// MinTime is the earliest time that a column holds, and MaxTime the latest.
+var (
+	MinTime = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
+	MaxTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+)
+
 // NullValue is the value of an empty column.
 var NullValue Value
 

@@ -63,6 +63,7 @@ func TestEveryBadLineIsToldWithItsReason(t *testing.T) {
 		"another kind":        {`{"id": "a", "request": 1, "kind": "audio"}`, `kind is "audio"; the provider file's is "video"`},
 		"half a priority":     {`{"id": "a", "request": 1, "priority": 1.5}`, "priority is 1.5; want a whole number"},
 		"priority is text":    {`{"id": "a", "request": 1, "priority": "1"}`, `priority is "1"; want a whole number`},
+		"not_before is never": {`{"id": "a", "request": 1, "not_before": "0000-01-31T15:04:05Z"}`, `not_before is "0000-01-31T15:04:05Z"; want a time between the years 1 and 9999`},
 		"not_before is a day": {`{"id": "a", "request": 1, "not_before": "2026-01-31"}`, `not_before is "2026-01-31"; want a time like 2026-01-31T15:04:05Z (RFC 3339)`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/fencerow/fencerow/transitions"
 )
 
 // parse reads one line. The item's offset is that of the request within the line.
@@ -75,6 +77,8 @@ func (i *Item) field(name string, raw []byte, kind string) error {
 		if at, err = text(name, raw); err == nil {
 			if i.NotBefore, err = instant(at); err != nil {
 				err = fmt.Errorf("not_before is %s; want a time like 2026-01-31T15:04:05Z (RFC 3339)", short(raw))
+			} else if i.NotBefore.Before(transitions.MinTime) || i.NotBefore.After(transitions.MaxTime) {
+				err = fmt.Errorf("not_before is %s; want a time between the years 1 and 9999", short(raw))
 			}
 		}
 	default:

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -299,6 +300,15 @@ func constraintRefuses(s *suite) {
 	}
 	s.same("the row", before, s.readable(s.get("a")))
 	s.same("history rows", 0, len(s.history("a")))
+	// What is set by hand must not make the arithmetic of a whole batch fail.
+	for _, odd := range []values{
+		{"revision": transitions.MaxNatural + 1}, {"revision": math.MaxInt64}, {"quarantine_ms": math.MaxInt64}, {"attempts": -1},
+		{"due_at": transitions.MaxTime.AddDate(1, 0, 0)},
+	} {
+		if err := s.Put(s.ctx, s.row("odd", transitions.Prepared, odd)); err == nil {
+			s.Errorf("a row with %v was taken", odd)
+		}
+	}
 }
 
 func redoneOnce(s *suite) {
