@@ -21,7 +21,7 @@ import (
 )
 
 // unordered keeps the planner from reading rows in the order of their ids by itself.
-const unordered = "&enable_indexscan=off&enable_bitmapscan=off"
+const unordered = "enable_indexscan=off&enable_bitmapscan=off"
 
 // noting are the parameters that note something about each operation, in this order.
 func noting(ids []string) []transitions.Params {
@@ -38,7 +38,7 @@ func noting(ids []string) []transitions.Params {
 func TestB82AStatementAboutManyLocksThemInOneOrder(t *testing.T) {
 	t.Parallel()
 	s := onPostgres(t)
-	m := s.another(s.url+unordered, patient, machine.Config{})
+	m := s.another(asking(s.url, unordered), patient, machine.Config{})
 	s.prepare(requestOf("b"))
 	s.prepare(requestOf("a"))
 	tx, err := s.pool.Begin(t.Context())
@@ -171,7 +171,7 @@ func TestB82NoTwoStatementsWaitForEachOther(t *testing.T) {
 	}
 	wide := patient
 	wide.MaxConns = 12
-	c.store = s.another(s.url+unordered, wide, machine.Config{}).Store().(*pgstore.Store)
+	c.store = s.another(asking(s.url, unordered), wide, machine.Config{}).Store().(*pgstore.Store)
 	var busy sync.WaitGroup
 	for name := range acts {
 		for range 2 {

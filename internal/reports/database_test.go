@@ -3,6 +3,7 @@ package reports_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -64,8 +65,13 @@ func (s *stand) another(address string, o pgstore.Options, c machine.Config) *ma
 	return m
 }
 
-// named is the address with a name by which the server knows its sessions.
-func named(address, name string) string { return address + "&application_name=" + name }
+// asking is the address with settings that its sessions begin with.
+func asking(address, settings string) string {
+	if strings.Contains(address, "?") {
+		return address + "&" + settings
+	}
+	return address + "?" + settings
+}
 
 // soon are the bounds of a store that gives an answer up soon.
 var soon = pgstore.Options{LockTimeout: 300 * time.Millisecond, StatementTimeout: 500 * time.Millisecond, MaxConns: 2}
@@ -80,7 +86,7 @@ func TestB76WorkGoesOnByPollingThoughTheServerEndsEverySession(t *testing.T) {
 	t.Parallel()
 	s := onPostgres(t)
 	h := &remote{}
-	s.working(s.another(named(s.url, "listener"), soon, machine.Config{}), h).start()
+	s.working(s.another(asking(s.url, "application_name=listener"), soon, machine.Config{}), h).start()
 	for i := range 4 {
 		ended := 0
 		await(t, "the worker has sessions", func() bool {
@@ -170,7 +176,7 @@ func TestB87NoTransactionIsOpenDuringARemoteCall(t *testing.T) {
 	t.Parallel()
 	s := onPostgres(t)
 	const bound = 300 * time.Millisecond
-	m := s.another(named(s.url, fmt.Sprintf("caller&idle_in_transaction_session_timeout=%d", bound.Milliseconds())), patient, machine.Config{})
+	m := s.another(asking(s.url, fmt.Sprintf("application_name=caller&idle_in_transaction_session_timeout=%d", bound.Milliseconds())), patient, machine.Config{})
 	h, at, goOn := stalls()
 	s.prepare(requestOf("a"))
 	w := s.working(m, h)
@@ -331,7 +337,7 @@ func TestB80HandlersThatStarveTheRenewalsStopBeforeAnybodyTakesOver(t *testing.T
 	t.Parallel()
 	s := onPostgres(t)
 	lease := machine.Config{TTL: 2 * time.Second, Margin: 800 * time.Millisecond}
-	shared, err := pgxpool.New(t.Context(), s.url+"&statement_timeout=30s&pool_max_conns=2")
+	shared, err := pgxpool.New(t.Context(), asking(s.url, "statement_timeout=30s&pool_max_conns=2"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,7 +81,7 @@ func TestB94AMomentIsTheSameInEveryTimeZone(t *testing.T) {
 	t.Parallel()
 	onStores(t, func(t *testing.T, s *stand) {
 		if s.pool != nil {
-			s.machine = s.another(s.url+"&TimeZone=Asia/Kathmandu", pgstore.Options{}, machine.Config{})
+			s.machine = s.another(asking(s.url, "TimeZone=Asia/Kathmandu"), pgstore.Options{}, machine.Config{})
 		}
 		base := s.now().Truncate(time.Second).Add(2 * time.Second)
 		zones := []*time.Location{time.UTC, time.FixedZone("", 5*3600+45*60), time.FixedZone("", -11*3600)}
