@@ -10,10 +10,11 @@ import (
 
 // end is one way in which operations ended, and the command that shows them.
 type end struct {
-	name  string
-	count int
-	good  bool
-	show  []string
+	name   string
+	count  int
+	good   bool
+	show   []string
+	advice string // what to do, where looking is not enough
 }
 
 // ends counts how the operations of the input ended.
@@ -21,6 +22,7 @@ func (r *runner) ends() []end {
 	list := func(flags ...string) []string { return append([]string{"list"}, flags...) }
 	all := []end{
 		{name: "delivered", good: true, show: list("--delivery", "delivered")},
+		{name: deliveredElsewhere, show: list("--delivery", "delivered"), advice: elsewhereAdvice},
 		{name: "succeeded without delivery", good: !r.batch.spec.WantsDelivery(), show: list("--outcome", "succeeded")},
 		{name: "failed", show: list("--outcome", "failed")},
 		{name: "rejected", show: list("--outcome", "rejected")},
@@ -54,6 +56,8 @@ func (p place) end() string {
 		return "in flight"
 	case p.outcome != "succeeded":
 		return p.outcome
+	case p.elsewhere != "":
+		return deliveredElsewhere
 	case p.delivery == "delivered":
 		return "delivered"
 	case p.delivery == "failed":
@@ -72,7 +76,11 @@ func (a *app) printEnds(ends []end, file string, sends int) error {
 	for _, e := range ends {
 		total += e.count
 		if e.count > 0 {
-			fmt.Fprintf(w, "%s\t%d\t%s\n", e.name, e.count, clean(a.command(e.show...)))
+			look := a.command(e.show...)
+			if e.advice != "" {
+				look += "; " + e.advice
+			}
+			fmt.Fprintf(w, "%s\t%d\t%s\n", e.name, e.count, clean(look))
 		}
 	}
 	fmt.Fprintf(w, "all\t%d\t%d requests sent by this run\n", total, sends)

@@ -66,6 +66,8 @@ func (r *runner) result(ctx context.Context, id string) (resultJSON, error) {
 	p := r.track.places[id]
 	line := resultJSON{ID: id, Outcome: opt(p.outcome), RemoteJobID: opt(p.remoteJobID), File: opt(p.objectKey), SHA256: opt(p.sha256)}
 	switch {
+	case p.elsewhere != "":
+		line.File, line.Reason = nil, opt(p.elsewhere)
 	case !p.finished():
 		reason := p.unfinished()
 		if p.phase == transitions.Prepared && p.attempts > 0 { // refused, or it could not leave

@@ -29,7 +29,7 @@ It can be stopped and run again at any time: what was sent is not sent again. A 
 with, where wanted, "priority": 5 (higher first) and "not_before": "2026-01-31T15:04:05Z". The request is sent as it stands.
 
 It ends when each operation is finished or uncertain. Exit code 0: every one ended with a delivered success.
-3: some failed, were rejected, wait for a reviewer or were not sent; the table at the end has the commands that show them.`,
+3: some failed, were rejected, wait for a reviewer, were not sent or are delivered to another folder; the table at the end has the commands that show them.`,
 		Example: `  fencerow run requests.jsonl --provider video.yaml --out results
   fencerow run requests.jsonl --provider video.yaml --dry-run
   make-requests | fencerow run - --provider video.yaml --max-sends 10`,
@@ -191,6 +191,7 @@ func (r *runner) follow(ctx context.Context, e *engine, p progress) {
 func (r *runner) finish(ctx context.Context) error {
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
+	r.lookAtFiles()
 	file, err := r.writeResults(after)
 	if err != nil {
 		return err

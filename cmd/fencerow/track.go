@@ -13,14 +13,16 @@ import (
 type place struct {
 	phase, next, outcome, delivery, reason string
 	remoteJobID, objectKey, sha256         string
-	attempts                               int64
+	attempts, objectBytes                  int64
 	notBefore                              time.Time
+	elsewhere                              string // why what is delivered is not in the folder of this run
 }
 
 func placeOf(op machine.Operation) place {
 	return place{
-		op.Phase, op.NextAction, op.Outcome, op.Delivery, op.UncertainReason,
-		op.RemoteJobID, op.ObjectKey, op.ObjectSHA256, op.Attempts, op.NotBefore,
+		phase: op.Phase, next: op.NextAction, outcome: op.Outcome, delivery: op.Delivery, reason: op.UncertainReason,
+		remoteJobID: op.RemoteJobID, objectKey: op.ObjectKey, sha256: op.ObjectSHA256,
+		attempts: op.Attempts, objectBytes: op.ObjectBytes, notBefore: op.NotBefore,
 	}
 }
 
