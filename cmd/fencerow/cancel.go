@@ -12,9 +12,10 @@ func (a *app) cancelVerb() *cobra.Command {
 	var f decisionFlags
 	c := &cobra.Command{
 		Use:   "cancel ID",
-		Short: "Cancel an operation: at once if it was not sent, else by asking the remote",
-		Long: `Cancel ends an operation that was not sent. One that was sent is marked: its observer asks the remote to cancel
-the job, and the outcome is what the remote says. An uncertain one is abandoned with a review instead.`,
+		Short: "End an operation that was not sent; one that was sent is only marked",
+		Long: `Cancel ends an operation that was not sent. One that was sent is only marked: the remote is not asked yet, what was
+sent goes on, and the outcome is what the remote says of it. If the remote has a way to cancel the job, take that.
+An uncertain one is abandoned with a review instead.`,
 		Example: `  fencerow cancel clip-001 --reviewer ada --reason "ordered twice"`,
 		Args:    exactly("ID"),
 		RunE: func(c *cobra.Command, args []string) error {

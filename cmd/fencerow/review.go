@@ -105,10 +105,18 @@ func (a *app) decided(ctx context.Context, id string, fire func(context.Context,
 	return nil
 }
 
+// sent are the phases in which a request may be at the remote and its end is waited for.
+var sent = []string{transitions.Submitting, transitions.Submitted, transitions.Observing}
+
 // effect says what an operation's next step is now.
 func effect(op machine.Operation) string {
 	now := standing(op, time.Now())
+	asked := !op.CancelRequestedAt.IsZero()
 	switch {
+	case asked && op.Phase == transitions.Prepared:
+		return now + "; marked as to be canceled: it is not sent"
+	case asked && contains(sent, op.Phase):
+		return now + "; marked as to be canceled; the remote is not asked yet: what was sent goes on"
 	case op.NextAction == transitions.Dispatch:
 		return now + "; the next worker sends it"
 	case op.NextAction == transitions.Observe:
