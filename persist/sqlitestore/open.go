@@ -91,6 +91,10 @@ func open(ctx context.Context, path string, o Options) (*Store, error) {
 		_ = s.Close()
 		return nil, err
 	}
+	if s.opened, err = os.Stat(path); err != nil {
+		_ = s.Close()
+		return nil, err
+	}
 	return s, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -15,6 +16,7 @@ import (
 
 // Store is a machine.Store in an SQLite file.
 type Store struct {
+	opened  os.FileInfo // the file as it was opened
 	program *transitions.Program
 	set     *persist.Set
 	writer  *pool

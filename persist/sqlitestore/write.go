@@ -35,6 +35,9 @@ func (s *Store) write(ctx context.Context, c *call, statement *persist.Statement
 // transact runs the work. The context ends whatever comes before the commit, the wait for another process's
 // transaction too; the commit itself is not cut short, so that its answer is always had.
 func (s *Store) transact(ctx context.Context, c *call, statement *persist.Statement, work func(*session) error) error {
+	if err := s.stillThere(); err != nil {
+		return err
+	}
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stopped := context.AfterFunc(ctx, cancel)
