@@ -28,7 +28,7 @@ func TestB40AProcessThatWakesUpUnderAnothersLeaseSendsNothing(t *testing.T) {
 		s.prepare(requestOf("a"))
 		sleeper := s.spawn("work", k.URL, "sleeper", worker.StepClaimed)
 		sleeper.awaitOneOf("at " + worker.StepClaimed)
-		sleeper.signal(syscall.SIGSTOP)
+		sleeper.freeze(s)
 		s.expire("a")
 		other := s.spawn("work", k.URL, "other", worker.StepClaimed)
 		other.awaitOneOf("at " + worker.StepClaimed)
@@ -60,7 +60,7 @@ func TestB40AProcessThatSleptAfterItsIntentSendsNothing(t *testing.T) {
 		s.prepare(requestOf("a"))
 		sleeper := s.spawn("work", k.URL, "sleeper", worker.StepBegun)
 		sleeper.awaitOneOf("at " + worker.StepBegun)
-		sleeper.signal(syscall.SIGSTOP)
+		sleeper.freeze(s)
 		s.lapse("a")
 		if _, err := s.reconciler(10).Once(t.Context()); err != nil {
 			t.Fatal(err)
