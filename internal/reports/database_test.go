@@ -169,6 +169,19 @@ func stalls() (h api, at <-chan string, goOn chan<- struct{}) {
 	}, where, free
 }
 
+// arrives waits until the handler stalls at the right place.
+func arrives(t *testing.T, at <-chan string, want string) {
+	t.Helper()
+	select {
+	case got := <-at:
+		if got != want {
+			t.Fatalf("the handler is at %s, want %s", got, want)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatalf("the handler never comes to %s", want)
+	}
+}
+
 // B87: while a handler waits for its remote or its object store no transaction is open: the server sees none, and its
 // bound for idle ones ends nothing, although every stall takes longer than it (rule: no transaction is open while a
 // remote request is in flight, A1).
@@ -180,11 +193,10 @@ func TestB87NoTransactionIsOpenDuringARemoteCall(t *testing.T) {
 	h, at, goOn := stalls()
 	s.prepare(requestOf("a"))
 	w := s.working(m, h)
+	w.config.Drain = time.Second
 	stop := w.start()
 	for _, what := range []string{"submit", "observe", "deliver"} {
-		if got := <-at; got != what {
-			t.Fatalf("the handler is at %s, want %s", got, what)
-		}
+		arrives(t, at, what)
 		over := s.now().Add(2 * bound)
 		await(t, "the stall has lasted", func() bool {
 			var idle int
@@ -220,11 +232,10 @@ func TestB87NoTransactionOfSQLiteIsOpenDuringARemoteCall(t *testing.T) {
 	h, at, goOn := stalls()
 	s.prepare(requestOf("a"))
 	w := s.working(s.machine, h)
+	w.config.Drain = time.Second
 	w.start()
 	for _, what := range []string{"submit", "observe", "deliver"} {
-		if got := <-at; got != what {
-			t.Fatalf("the handler is at %s, want %s", got, what)
-		}
+		arrives(t, at, what)
 		beside := requestOf("beside-" + what)
 		beside.Provider = "somebody else's"
 		other.prepare(beside)
