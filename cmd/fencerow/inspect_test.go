@@ -105,6 +105,7 @@ func TestEveryPrintedCommandWorksForAnIDThatLooksLikeAFlag(t *testing.T) {
 	}
 }
 
+// The three ways out of uncertain: report B12.
 func TestAReviewerAttachesTheJobThatWasFound(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, c *cli) {
@@ -124,6 +125,7 @@ func TestAReviewerAttachesTheJobThatWasFound(t *testing.T) {
 	})
 }
 
+// Report B12.
 func TestADecisionAboutARowThatHasMovedIsDeniedAndSaysWhatItIsNow(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t).withRemote(sandbox.Options{})
@@ -134,6 +136,7 @@ func TestADecisionAboutARowThatHasMovedIsDeniedAndSaysWhatItIsNow(t *testing.T) 
 		"revision: the row has the revision that was bound or looked at", "The row is now: terminal", "outcome abandoned")
 }
 
+// Report B12.
 func TestNotCreatedWaitsForTheQuarantineUnlessItIsOverridden(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t).withRemote(sandbox.Options{})

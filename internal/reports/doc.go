@@ -4,6 +4,15 @@
 //
 // Where a test elsewhere shows a scenario in full it is not repeated:
 //
+//	B01  internal/e2e         TestKilledAtRandomMomentsNothingIsSentTwice, for B06, B08 and B11 too, beside those here
+//	B04  worker/workertest    TestAHandlerThatSendsTwiceOrClaimsTooMuchFails, also for B03, B19, B21 and B25; B04 and B19
+//	                          of the HTTP handler: provider/httpjob TestTheHandlerSendsOnce and the one after it
+//	B07  internal/e2e         TestADatabaseThatGoesAwayInTheMiddle, beside those here
+//	B12  cmd/fencerow         TestAReviewerAttachesTheJobThatWasFound, TestNotCreatedWaitsForTheQuarantineUnlessItIsOverridden,
+//	                          TestADecisionAboutARowThatHasMovedIsDeniedAndSaysWhatItIsNow, beside those here
+//	B21  provider/httpjob     TestARedirectIsNotFollowedAndItsTargetIsSaid, beside the one here
+//	B24  worker/workertest    TestAHandlerThatSendsTwiceOrClaimsTooMuchFails
+//	B25  provider/httpjob     TestAnErrorBeforeAnyByteLeftIsNotSent, TestACutOrAStallIsUnknownWhereverItComes, beside the one here
 //	B28  machine/machinetest  "A3 a page of ineligible rows starves nobody", on every store
 //	B29  internal/e2e         TestKilledAtRandomMomentsNothingIsSentTwice, with kills at random, beside the one here
 //	B42  machine              TestALeaseEndsByWhicheverClockSaysMore, and B44 for the database's own guard

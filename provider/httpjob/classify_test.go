@@ -154,7 +154,7 @@ func checkEnd(t *testing.T, h *httpjob.Handler, remote *rawRemote, s worker.Subm
 	}
 }
 
-// Here the remote acts before it has read the request, or never ends.
+// Here the remote acts before it has read the request, or never ends (report B25).
 func TestACutOrAStallIsUnknownWhereverItComes(t *testing.T) {
 	t.Parallel()
 	stall := func(before string) func(*rawRemote, net.Conn) {
@@ -200,6 +200,7 @@ func TestARejectionOfHalfARequestIsARejection(t *testing.T) {
 	checkEnd(t, h, remote, s, end{worker.ClassRejected, "", 0})
 }
 
+// Report B25.
 func TestAnErrorBeforeAnyByteLeftIsNotSent(t *testing.T) {
 	t.Parallel()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")

@@ -87,7 +87,7 @@ func TestAnUntrustedCertificateIsNotSent(t *testing.T) {
 }
 
 // A connection that is closed after the request was read makes net/http's shared client send again when a header says
-// that it may. The file's reader refuses such headers, so they are put into the Spec by hand here.
+// that it may (reports B19 and B22). The file's reader refuses such headers, so they are put into the Spec by hand here.
 func TestNothingIsSentAgainWhenTheConnectionIsClosedAfterTheRequest(t *testing.T) {
 	t.Parallel()
 	for _, header := range []string{"Idempotency-Key", "X-Idempotency-Key", "X-Other"} {
@@ -117,6 +117,7 @@ func TestNothingIsSentAgainWhenTheConnectionIsClosedAfterTheRequest(t *testing.T
 	}
 }
 
+// Report B21.
 func TestARedirectIsNotFollowedAndItsTargetIsSaid(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{301, 302, 303, 307, 308} {
