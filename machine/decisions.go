@@ -110,7 +110,7 @@ func (m *Machine) Redeliver(ctx context.Context, id string, d Decision) (Operati
 }
 
 // Cancel asks to cancel an operation, and ends it at once where nothing was sent yet. The operation comes back as it is
-// then: canceled, or marked so that its observer asks the remote.
+// then: canceled, or marked. What was sent goes on: the remote is not asked yet.
 func (m *Machine) Cancel(ctx context.Context, id string, d Decision) (Operation, error) {
 	op, err := m.Fire(ctx, "cancel_request", d.params(id))
 	if denied, ok := IsDenied(err); ok && denied.Only("cancel_not_asked") {
