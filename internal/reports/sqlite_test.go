@@ -104,22 +104,24 @@ func TestB92ReadsAreDoneBeforeTheWritesThatFollow(t *testing.T) {
 	store, m := s.open(sqlitestore.Options{Readers: 1, BusyTimeout: time.Second}, machine.Config{})
 	one := &stand{TB: t, store: store, sqlite: store, machine: m}
 	const n = 120
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // what waits for itself does so for ever
+	defer cancel()
 	one.submitted("op", n)
 	if err := s.exec("UPDATE fencerow_operations SET remote_job_id = NULL"); err != nil {
 		t.Fatal(err)
 	}
-	moved, err := one.reconciler(25).Once(t.Context())
+	moved, err := one.reconciler(25).Once(ctx)
 	if err != nil || len(moved) != 1 || len(moved[0].Operations) != n {
 		t.Fatalf("the reconciler moved %d, %v", len(moved), err)
 	}
 	ended := 0
 	for query := (machine.Query{Phase: transitions.Uncertain, Limit: 25}); ; {
-		page, err := m.List(t.Context(), query)
+		page, err := m.List(ctx, query)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, op := range page {
-			if _, err := m.ReviewAbandon(t.Context(), op.OperationID, machine.Decision{Seen: op.Seen(), Reviewer: "r", Reason: "test"}); err != nil {
+			if _, err := m.ReviewAbandon(ctx, op.OperationID, machine.Decision{Seen: op.Seen(), Reviewer: "r", Reason: "test"}); err != nil {
 				t.Fatal(err)
 			}
 			ended++
@@ -161,7 +163,9 @@ func TestB92OpenRowsOfACallersLockNobodyOutForGood(t *testing.T) {
 			if err := rows.Scan(&id); err != nil {
 				t.Fatal(err)
 			}
-			_, err := m.Claim(context.Background(), transitions.Dispatch, id, video)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			_, err := m.Claim(ctx, transitions.Dispatch, id, video)
+			cancel()
 			if c.want == "" && err != nil || c.want != "" && (err == nil || machine.IsUnknown(err) || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("a claim while rows of %s connection are open: %v, want %q", c.whose, err, c.want)
 			}
