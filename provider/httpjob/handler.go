@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -35,8 +36,9 @@ type Handler struct {
 	tls    *tls.Config
 	redact *redactor
 	log    *slog.Logger
-	client *http.Client // for reading; never for a submission
-	out    *os.Root     // nil: nothing to deliver
+	client *http.Client            // for reading; never for a submission
+	out    *os.Root                // nil: nothing to deliver
+	wrap   func(net.Conn) net.Conn // tests see what a submission's connection does; nil: as it is
 
 	mu       sync.Mutex
 	reported map[string]bool // status words in no list that were logged

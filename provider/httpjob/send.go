@@ -34,7 +34,7 @@ type sending struct {
 // send lets req leave at most once and reads the answer. The transport is made for this one request, has no second
 // connection to fall back on, speaks HTTP/1.1 only and follows no redirect (a round trip never does).
 func (h *Handler) send(ctx context.Context, sendBy time.Time, req *http.Request) sending {
-	w := &wire{tls: h.tls, proxy: h.spec.Proxy, sendBy: sendBy}
+	w := &wire{tls: h.tls, proxy: h.spec.Proxy, sendBy: sendBy, wrap: h.wrap}
 	transport := &http.Transport{
 		Proxy:                  nil,
 		DialContext:            w.dialPlain,
@@ -49,11 +49,13 @@ func (h *Handler) send(ctx context.Context, sendBy time.Time, req *http.Request)
 
 	ctx, cancel := context.WithTimeout(ctx, h.spec.Submit.Timeout)
 	defer cancel()
+	exchange, done := w.outlive(ctx)
+	defer done()
 	var conns atomic.Int64
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { conns.Add(1) }})
+	exchange = httptrace.WithClientTrace(exchange, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { conns.Add(1) }})
 
 	var s sending
-	resp, err := transport.RoundTrip(req.WithContext(ctx))
+	resp, err := transport.RoundTrip(req.WithContext(exchange))
 	if err != nil {
 		s.err, s.headCut = err, w.ended.Load()
 	} else {

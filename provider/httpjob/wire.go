@@ -24,6 +24,7 @@ type wire struct {
 	tls    *tls.Config
 	proxy  *url.URL
 	sendBy time.Time // zero: no bound but the context's
+	wrap   func(net.Conn) net.Conn
 
 	dials    atomic.Int64
 	received atomic.Int64
@@ -33,6 +34,7 @@ type wire struct {
 	handed int64 // bytes of the request that were handed to the connection, whether it took them or not
 	sealed bool  // nothing more is taken
 	whole  bool  // the answer was read to its end
+	gate   *gate // the connection, once there is one
 }
 
 // seal ends the wire: from here on it takes no byte. It returns how many it was handed, which is then final.
@@ -80,7 +82,14 @@ func (w *wire) dial(ctx context.Context, addr string, config *tls.Config) (net.C
 		}
 		carrier = secure
 	}
-	return &gate{Conn: carrier, tcp: conn, wire: w}, nil
+	g := &gate{Conn: carrier, tcp: conn, wire: w}
+	w.mu.Lock()
+	w.gate = g
+	w.mu.Unlock()
+	if w.wrap != nil {
+		return w.wrap(g), nil
+	}
+	return g, nil
 }
 
 func dialTCP(ctx context.Context, addr string, proxy *url.URL) (net.Conn, error) {
