@@ -14,7 +14,7 @@ LINTER    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race bench cover golden generate verify lint fmt clean
+.PHONY: help build test race soak bench cover golden generate verify lint fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,10 @@ test: ## vet, then every test; gets itself a PostgreSQL server if need be
 
 race: ## every test under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -count=1 -race -timeout 20m $(PKG)
+
+soak: ## the long form of what make test runs short: linearizability, and the kill test ten times
+	FENCEROW_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run 'Order' ./internal/hostile
+	$(GO) test -count=10 -timeout 60m -run 'TestKilled' ./internal/e2e
 
 bench: ## benchmarks; BENCH=pattern and PKG=./folder choose
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 30m $(PKG)

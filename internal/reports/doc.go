@@ -29,8 +29,4 @@
 //	B84  persist/sqlitestore  TestWhatIsDueIsFoundWithoutReadingABacklog, beside the one here for PostgreSQL
 //	B90  persist/sqlitestore  TestThreeProcessesShareAFileWithoutAnErrorAndWithoutADoubleClaim, beside the one here
 //	B95  persist/sqlitestore  TestASharedFileSystemIsWarnedOf, TestWhatIsNoDatabaseIsRefusedWithTheReason, beside those here
-//
-// Without a test, because there is nothing to test yet:
-//
-//	B89  nothing is ever deleted: there is no prune. One that comes must leave what is uncertain or not finished alone
 package reports
