@@ -33,6 +33,8 @@ func (h *Handler) classify(s sending) (worker.Accepted, error) {
 			reason = worker.ReasonNoResponse
 		}
 		return h.end(s, worker.ClassUnknown, reason, reason, s.err)
+	case s.early:
+		return h.unclear(s, "the answer began before the request was sent, so it answers something else")
 	case s.status == http.StatusSwitchingProtocols:
 		return h.unclear(s, "the connection was switched to another protocol")
 	case s.tooLong:

@@ -20,6 +20,7 @@ type sending struct {
 	conns    int64 // that the transport had; more than one proves nothing
 	handed   int64 // bytes of the request handed to the connection
 	received int64 // bytes of the answer
+	early    bool  // the answer began before any byte of the request was handed over
 	headCut  bool  // the connection ended within the answer's head, which net/http may call malformed
 
 	answered bool // status and header are the answer's
@@ -67,6 +68,7 @@ func (h *Handler) send(ctx context.Context, sendBy time.Time, req *http.Request)
 	}
 	s.conns = max(conns.Load(), w.dials.Load())
 	s.received = w.received.Load()
+	s.early = w.isEarly()
 	return s
 }
 

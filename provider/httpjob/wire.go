@@ -35,6 +35,7 @@ type wire struct {
 	sealed bool  // nothing more is taken
 	whole  bool  // the answer was read to its end
 	gate   *gate // the connection, once there is one
+	early  bool  // bytes came from the remote before it was handed any
 }
 
 // seal ends the wire: from here on it takes no byte. It returns how many it was handed, which is then final.
@@ -43,6 +44,13 @@ func (w *wire) seal(whole bool) int64 {
 	defer w.mu.Unlock()
 	w.sealed, w.whole = true, whole
 	return w.handed
+}
+
+// isEarly reports whether bytes came from the remote before it was handed any.
+func (w *wire) isEarly() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.early
 }
 
 func (w *wire) dialPlain(ctx context.Context, _, addr string) (net.Conn, error) {
@@ -142,9 +150,14 @@ func past(now, by time.Time) bool {
 	return !now.Before(by) || !now.Round(0).Before(by.Round(0))
 }
 
-// Read counts the answer's bytes and notes their end.
+// Read counts the answer's bytes and notes their end, and whether they came before there was anything to answer.
 func (g *gate) Read(p []byte) (int, error) {
 	n, err := g.Conn.Read(p)
+	if n > 0 {
+		g.wire.mu.Lock()
+		g.wire.early = g.wire.early || g.wire.handed == 0
+		g.wire.mu.Unlock()
+	}
 	g.wire.received.Add(int64(n))
 	if err != nil {
 		g.wire.ended.Store(true)
