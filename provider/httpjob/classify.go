@@ -48,7 +48,7 @@ func (h *Handler) classify(s sending) (worker.Accepted, error) {
 	case s.status >= 200 && s.status <= 299:
 		return h.accepted(s)
 	case s.status >= 300 && s.status <= 399:
-		return h.unclear(s, "redirected to "+strconv.Quote(printable(s.header.Get("Location"), maxQuote)))
+		return h.unclear(s, "redirected to "+strconv.Quote(h.quote([]byte(s.header.Get("Location")))))
 	default:
 		return h.unclear(s, "the provider file does not say what this status proves")
 	}
@@ -147,7 +147,7 @@ func (h *Handler) end(s sending, class worker.Class, reason, key string, why err
 
 // quote gives the beginning of a remote's words for an error.
 func (h *Handler) quote(body []byte) string {
-	return printable(h.redact.text(string(body)), maxQuote)
+	return printable(h.redact.cut(string(body)), maxQuote)
 }
 
 // isCut reports whether the remote fell silent: a timeout, a cut or a reset, as against an answer nobody can read.

@@ -31,7 +31,7 @@ func (h *Handler) Deliver(ctx context.Context, d worker.Delivery) (worker.Delive
 		return done, nil
 	}
 	permanent := worker.IsDeliverFailed(err)
-	err = h.redact.error(fmt.Errorf("delivering the result of %s: %w", printable(d.OperationID, 200), err))
+	err = h.redact.error(fmt.Errorf("delivering the result of %s: %w", printable(h.redact.text(d.OperationID), 200), err))
 	if permanent {
 		return worker.Delivered{}, worker.DeliverFailed(err)
 	}
@@ -136,7 +136,7 @@ func (h *Handler) fetch(ctx context.Context, u *url.URL, file *tempFile) (time.D
 	defer resp.Body.Close()
 	if err := judgeResult(resp, h.spec.Deliver.Key.text); err != nil {
 		if resp.StatusCode < 200 || resp.StatusCode > 299 {
-			said, _ := io.ReadAll(io.LimitReader(resp.Body, maxQuote))
+			said, _ := io.ReadAll(io.LimitReader(resp.Body, maxEvidence))
 			err = fmt.Errorf("%w; it said: %s", err, h.quote(said))
 		}
 		return retryAfter(resp.Header, time.Now()), fmt.Errorf("fetching it: %s answered %d: %w", origin(u), resp.StatusCode, err)

@@ -22,7 +22,7 @@ const maxReported = 100
 func (h *Handler) Observe(ctx context.Context, o worker.Observation) (worker.Status, error) {
 	answer, err := h.readStatus(ctx, jobValues(o.OperationID, o.Kind, o.RemoteJobID, o.Keep))
 	if err != nil {
-		err = fmt.Errorf("reading the status of job %s: %w", printable(o.RemoteJobID, 100), err)
+		err = fmt.Errorf("reading the status of job %s: %w", printable(h.redact.text(o.RemoteJobID), 100), err)
 		return worker.Status{}, worker.Later(h.redact.error(err), answer.retryAfter)
 	}
 	status := worker.Status{
@@ -48,7 +48,7 @@ func (h *Handler) judge(doc document) (worker.State, string) {
 	word, ok := found.text()
 	switch {
 	case !ok:
-		return h.unlisted(fmt.Sprintf("status %s is no text", printable(string(found), 100)))
+		return h.unlisted(fmt.Sprintf("status %s is no text", printable(h.redact.text(string(found)), 100)))
 	case slices.Contains(o.Pending, word):
 		return worker.Pending, ""
 	case slices.Contains(o.Succeeded, word):
@@ -58,7 +58,7 @@ func (h *Handler) judge(doc document) (worker.State, string) {
 	case slices.Contains(o.Canceled, word):
 		return worker.Canceled, h.failure(doc)
 	default:
-		return h.unlisted(fmt.Sprintf("status word %q is in no list of the provider file", printable(word, 100)))
+		return h.unlisted(fmt.Sprintf("status word %q is in no list of the provider file", printable(h.redact.text(word), 100)))
 	}
 }
 

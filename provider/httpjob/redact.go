@@ -1,10 +1,9 @@
 package httpjob
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -26,15 +25,11 @@ type redactor struct {
 func newRedactor(secrets []string) *redactor {
 	var forms []string
 	for _, s := range secrets {
-		if len(s) < minSecret {
-			continue
-		}
-		forms = append(forms, s, url.QueryEscape(s), url.PathEscape(s))
-		if quoted, err := json.Marshal(s); err == nil {
-			forms = append(forms, string(quoted[1:len(quoted)-1]))
+		if len(s) >= minSecret {
+			forms = append(forms, variants(s)...)
 		}
 	}
-	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
+	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	forms = slices.Compact(forms)
 	var pairs []string
 	for _, f := range forms {
@@ -46,10 +41,9 @@ func newRedactor(secrets []string) *redactor {
 // text cuts every secret out of s.
 func (r *redactor) text(s string) string { return r.replacer.Replace(s) }
 
-// body cuts every secret out of b and bounds it: at most limit bytes are kept, and the number of the others is said.
-// When b itself was cut, the secret may be cut as well: a tail that begins one goes too.
-func (r *redactor) body(b []byte, limit int, unread int64) []byte {
-	s := r.text(string(b))
+// cut is text for an s that may itself have been cut, and a secret with it: a tail that begins one goes too.
+func (r *redactor) cut(s string) string {
+	s = r.text(s)
 	for _, secret := range r.secrets {
 		for n := min(len(secret)-1, len(s)); n >= minSecret; n-- {
 			if strings.HasSuffix(s, secret[:n]) {
@@ -58,6 +52,12 @@ func (r *redactor) body(b []byte, limit int, unread int64) []byte {
 			}
 		}
 	}
+	return s
+}
+
+// body cuts every secret out of b and bounds it: at most limit bytes are kept, and the number of the others is said.
+func (r *redactor) body(b []byte, limit int, unread int64) []byte {
+	s := r.cut(string(b))
 	if len(s) > limit {
 		unread += int64(len(s) - limit)
 		s = s[:limit]

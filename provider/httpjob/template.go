@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -99,20 +100,28 @@ func (t Template) URL(base *url.URL, values map[string]string) (*url.URL, error)
 	return resolveURL(base, head+tail)
 }
 
+// shown quotes a short text whole and of a long one says the length: cut, it could not be searched for secrets any more.
+func shown(text string) string {
+	if len(text) > 200 {
+		return fmt.Sprintf("of %d bytes", len(text))
+	}
+	return strconv.Quote(printable(text, 1000))
+}
+
 // resolveURL reads an address that may be relative to base and that only HTTP can fetch.
 func resolveURL(base *url.URL, text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("reading the address %q: %w", printable(text, 200), errors.Unwrap(err))
+		return nil, fmt.Errorf("reading the address %s: %w", shown(text), errors.Unwrap(err))
 	}
 	if base != nil {
 		u = base.ResolveReference(u)
 	}
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("the address %q is neither http nor https", printable(text, 200))
+		return nil, fmt.Errorf("the address %s is neither http nor https", shown(text))
 	case u.Hostname() == "":
-		return nil, fmt.Errorf("the address %q names no host", printable(text, 200))
+		return nil, fmt.Errorf("the address %s names no host", shown(text))
 	case u.User != nil:
 		return nil, errors.New("the address holds a user name or a password: put them into a header")
 	}

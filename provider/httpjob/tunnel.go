@@ -64,7 +64,9 @@ func connect(conn net.Conn, proxy *url.URL, addr string) error {
 	}
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("the proxy refused to connect to %s: %s", addr, printable(resp.Status, 100))
+		password, _ := proxy.User.Password()
+		said := newRedactor([]string{password}).text(resp.Status)
+		return fmt.Errorf("the proxy refused to connect to %s: %s", addr, printable(said, 100))
 	}
 	return nil
 }
