@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -165,13 +166,22 @@ func (s *stand) ends(phase, reason string, ids ...string) {
 	s.sound(ids...)
 }
 
-// B18: a remote that closes each connection as soon as it has answered, without having said so, gets every request
-// once: a submission has a connection of its own, so there is no stale one to find out about (rule: one connection,
-// never used again).
-func TestB18AConnectionThatIsClosedAfterItsAnswerCostsNothing(t *testing.T) {
+// B18: a remote that closes a connection as soon as it has answered, without having said so, or keeps it, gets every
+// request once, and each over a connection of its own: there is no stale one on which the client would have to find out
+// whether it may send again (rule: a submission's connection is never used again).
+func TestB18EverySubmissionHasAConnectionOfItsOwn(t *testing.T) {
 	t.Parallel()
 	onStores(t, func(t *testing.T, s *stand) {
-		remote := newShop(t, &shop{sell: func(w http.ResponseWriter, _ *http.Request, id string) {
+		var connections sync.Map
+		var requests atomic.Int64
+		remote := newShop(t, &shop{sell: func(w http.ResponseWriter, r *http.Request, id string) {
+			if _, again := connections.LoadOrStore(r.RemoteAddr, id); again {
+				t.Errorf("%s came over a connection that was used before", id)
+			}
+			if requests.Add(1)%2 == 0 {
+				accept(w, id)
+				return
+			}
 			c, _, err := w.(http.Hijacker).Hijack()
 			if err != nil {
 				return
