@@ -29,7 +29,8 @@ type Config struct {
 	// SubmitTimeout is the longest that a Submit may take. It must fit into the lease together with the margin
 	// (contract A10); 0 means DefaultTimeout.
 	SubmitTimeout time.Duration
-	// Hold is the longest that an observation or a delivery is renewed; 0 means DefaultHold.
+	// Hold is the longest that an observation or a delivery is renewed; 0 means DefaultHold. Its handler's context ends
+	// within a lease after that. A Handler whose looks should end sooner bounds them itself.
 	Hold time.Duration
 	// Poll is how often the database is asked for due work while there is none; 0 means DefaultPoll.
 	Poll time.Duration

@@ -9,9 +9,6 @@ import (
 	"github.com/fencerow/fencerow/machine"
 )
 
-// observeTimeout bounds one look at the remote status.
-const observeTimeout = time.Minute
-
 // observe reads the remote status of one operation and stores what it means.
 func (w *Worker) observe(l *machine.Lease) {
 	op := l.Operation
@@ -73,8 +70,6 @@ func (w *Worker) late(l *machine.Lease, s Status, err error) {
 }
 
 func (w *Worker) look(ctx context.Context, h Handler, op machine.Operation) (s Status, err error) {
-	ctx, cancel := context.WithTimeout(ctx, observeTimeout)
-	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
 			w.cfg.Log.Error("a handler panicked in Observe", "operation", op.OperationID, "panic", p)

@@ -16,14 +16,14 @@ import (
 
 // B30: a look that takes ten times as long as a lease has one owner and one revision from its beginning to its end,
 // while another worker and a reconciler wait for it to lapse: who is gone is told by the lease, never by age (rule: the
-// worker renews what it holds at a third of the lease, A7).
+// worker renews what it holds at a third of the lease, and nothing but its hold and its lease cuts it short; A7).
 func TestB30ALookOfTenLeasesHasOneOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := inMemory(t)
-		lease := machine.Config{TTL: 5 * time.Second}
+		lease := s.machine.Config().TTL
 		h := &remote{observe: func(ctx context.Context, _ string) (worker.Status, error) {
 			select {
-			case <-time.After(10 * lease.TTL):
+			case <-time.After(10 * lease):
 				return worker.Status{State: worker.Succeeded}, nil
 			case <-ctx.Done():
 				return worker.Status{}, context.Cause(ctx)
@@ -33,11 +33,11 @@ func TestB30ALookOfTenLeasesHasOneOwner(t *testing.T) {
 		r.ObserveDeadline, r.WantsDelivery = time.Second, false
 		s.prepare(r)
 		for range 2 {
-			s.working(s.engine(lease), h).start()
+			s.working(s.engine(machine.Config{}), h).start()
 		}
-		s.sweeping(s.engine(lease), time.Second)
+		s.sweeping(s.engine(machine.Config{}), time.Second)
 		await(t, "the look has begun", func() bool { return h.looked("a") > 0 })
-		<-time.After(11 * lease.TTL)
+		<-time.After(11 * lease)
 		want := []string{"prepare", "dispatch_claim", "submit_begin", "submit_accepted", "observe_claim", "observe_succeeded"}
 		if diff := cmp.Diff(want, s.events("a")); diff != "" {
 			t.Errorf("history (-want +got):\n%s", diff)
@@ -46,6 +46,25 @@ func TestB30ALookOfTenLeasesHasOneOwner(t *testing.T) {
 			t.Errorf("sent and looked at (-want +got):\n%s", diff)
 		}
 		s.sound("a")
+	})
+}
+
+// B30, the other side: a look that never ends is not renewed for ever (rule: the hold; A7).
+func TestB30ALookThatNeverEndsIsCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := inMemory(t)
+		took := make(chan time.Duration, 100)
+		s.prepare(requestOf("a"))
+		stop := s.working(s.machine, &remote{observe: func(ctx context.Context, _ string) (worker.Status, error) {
+			began := time.Now()
+			<-ctx.Done()
+			took <- time.Since(began)
+			return worker.Status{}, ctx.Err()
+		}}).start()
+		if got, most := <-took, worker.DefaultHold+s.machine.Config().TTL; got < worker.DefaultHold || got > most {
+			t.Errorf("the look was cut off after %s, want between %s and %s", got, worker.DefaultHold, most)
+		}
+		stop()
 	})
 }
 
