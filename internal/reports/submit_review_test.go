@@ -140,10 +140,10 @@ func (s *stand) refusesToDecide(id string, decide func(machine.Decision) error) 
 	s.Helper()
 	right := s.decided(id)
 	for guard, change := range map[string]func(*machine.Decision){
-		"reviewer": func(d *machine.Decision) { d.Reviewer = " " },
-		"reason":   func(d *machine.Decision) { d.Reason = "" },
-		"revision":       func(d *machine.Decision) { d.Seen.Revision-- },
-		"evidence_seq":   func(d *machine.Decision) { d.Seen.EvidenceSeq++ },
+		"reviewer":     func(d *machine.Decision) { d.Reviewer = " " },
+		"reason":       func(d *machine.Decision) { d.Reason = "" },
+		"revision":     func(d *machine.Decision) { d.Seen.Revision-- },
+		"evidence_seq": func(d *machine.Decision) { d.Seen.EvidenceSeq++ },
 	} {
 		d := right
 		change(&d)
