@@ -96,7 +96,7 @@ func TestASignalAfterTheFirstOnesEndsTheProgramAtOnce(t *testing.T) {
 	defer again.Stop()
 	for {
 		select {
-		case <-ended:
+		case _ = <-ended:
 			took := time.Since(began)
 			if code := cmd.ProcessState.ExitCode(); code != exitError || took < oneSignal || took > 4*time.Second {
 				t.Errorf("want exit code 1 after %s and before the request's own timeout, got %d after %s\n%s", oneSignal, code, took, stderr)

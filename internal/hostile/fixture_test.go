@@ -25,7 +25,6 @@ type database struct {
 	url    string
 	calm   *pgstore.Store
 	engine *machine.Machine // on calm
-	set    *persist.Set
 }
 
 func newDatabase(t testing.TB, url string) *database {

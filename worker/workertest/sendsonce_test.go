@@ -137,10 +137,10 @@ func TestAHandlerThatSendsTwiceOrClaimsTooMuchFails(t *testing.T) {
 		want   []string
 	}{
 		{"B04: a client that retries on 502, 503 and 504", func(s *sends) {
-			s.again = thrice(func(r *http.Response, err error) bool { return err != nil || r.StatusCode < 502 })
+			s.again = thrice(func(r *http.Response, err error) bool { return err != nil || r.StatusCode < 502 }) //nolint:bodyclose // the client under test closes them
 		}, []string{"is answered 502: sent 3", "is answered 503: sent 3", "is answered 504: sent 3"}},
 		{"B24: a filter that reads the method from the response", func(s *sends) {
-			s.again = thrice(func(r *http.Response, err error) bool {
+			s.again = thrice(func(r *http.Response, err error) bool { //nolint:bodyclose // the client under test closes them
 				return err == nil && r.StatusCode == 200 || r != nil && r.Request.Method == http.MethodPost || errors.Is(err, context.Canceled)
 			})
 		}, []string{"is taken and the connection cut: sent 3", "is taken and the connection reset: sent 3"}},
