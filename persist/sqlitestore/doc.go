@@ -4,7 +4,8 @@
 // The file is used in WAL mode with synchronous=FULL: a commit that was answered survives the loss of power, which is
 // what "durable before the first byte leaves" takes. SQLite has one writer at a time; a store has one connection that
 // writes, whose transactions begin immediate, and a few that read. Another process's transaction is waited for, up to
-// Options.BusyTimeout.
+// Options.BusyTimeout. One that is stopped in the middle of a transaction (not killed: that ends it) keeps every other
+// from writing until it goes on: they are told that the database is locked, and their leases lapse.
 //
 // The file and the -wal file beside it are one database: an event may be in either. What is missing or damaged at the
 // end of the -wal SQLite takes for a transaction that a crash cut short, and passes over: whoever copies or restores a
