@@ -297,13 +297,10 @@ func drawn(t *testing.T, m porcupine.Model, info porcupine.LinearizationInfo, hi
 // without is the standard program but for one guard: what nobody may deploy, as Compile refuses it.
 func without(t *testing.T, event, guard string) *transitions.Program {
 	t.Helper()
-	p := transitions.MustCompile(transitions.Standard())
-	r := p.Rule(event)
-	left := slices.DeleteFunc(slices.Clone(r.Guards), func(g transitions.Guard) bool { return g.Name == guard })
-	if len(left) == len(r.Guards) {
-		t.Fatalf("%s has no guard %s", event, guard)
+	p, err := transitions.MustCompile(transitions.Standard()).Without(event, guard)
+	if err != nil {
+		t.Fatal(err)
 	}
-	r.Guards = left
 	return p
 }
 

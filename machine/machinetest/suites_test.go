@@ -56,10 +56,11 @@ func TestEveryGuardOfTheStandardTableIsHeldByACase(t *testing.T) {
 	t.Parallel()
 	set := standardSuites(t)
 	for _, rule := range set.program.Rules {
-		for i, guard := range rule.Guards {
-			without := transitions.MustCompile(transitions.Standard())
-			r := without.Rule(rule.Event)
-			r.Guards = slices.Delete(slices.Clone(r.Guards), i, i+1)
+		for _, guard := range rule.Guards {
+			without, err := set.program.Without(rule.Event, guard.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if !set.tells(t, without, rule.Event) {
 				t.Errorf("%s without its guard %s: every case comes out the same; add one that this guard alone decides", rule.Event, guard.Name)
 			}
@@ -182,14 +183,14 @@ func TestEveryAssignmentOfTheStandardTableIsHeldByACase(t *testing.T) {
 	t.Parallel()
 	set := standardSuites(t)
 	for _, rule := range set.program.Rules {
-		for i, assigned := range rule.Sets {
+		for _, assigned := range rule.Sets {
 			if assigned.Col == "updated_at" {
 				continue
 			}
-			without := transitions.MustCompile(transitions.Standard())
-			r := without.Rule(rule.Event)
-			r.Sets = slices.Delete(slices.Clone(r.Sets), i, i+1)
-			r.Recorded = slices.DeleteFunc(slices.Clone(r.Recorded), func(c int) bool { return without.Columns[c].Name == assigned.Col })
+			without, err := set.program.WithoutSet(rule.Event, assigned.Col)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if !set.tells(t, without, rule.Event) {
 				t.Errorf("%s without setting %s: every case comes out the same; add one in which it shows", rule.Event, assigned.Col)
 			}
@@ -229,9 +230,10 @@ func TestAStoreThatDisagreesIsFound(t *testing.T) {
 			s.fireAll(g, s.trialsOf(g))
 		}},
 	} {
-		other := transitions.MustCompile(transitions.Standard())
-		r := other.Rule(c.event)
-		r.Guards = slices.DeleteFunc(slices.Clone(r.Guards), func(g transitions.Guard) bool { return g.Name == c.guard })
+		other, err := transitions.MustCompile(transitions.Standard()).Without(c.event, c.guard)
+		if err != nil {
+			t.Fatal(err)
+		}
 		subject := MemorySubject(other)
 		subject.Store = mislabeled{subject.Store.(*machine.Memory), transitions.MustCompile(transitions.Standard())}
 		s := newSuite(t, subject)
