@@ -47,8 +47,8 @@ type Config struct {
 	Log *slog.Logger // nil means slog.Default
 	// Braked is called when the brake stops sends, with the reason, and with "" when they go on. It may be nil.
 	Braked func(reason string)
-	// Failpoint is called with the name of each step of a dispatch as it is reached; it may be nil. Tests stop,
-	// kill or cut off a process there.
+	// Failpoint is called with the name of each step as it is reached; it may be nil. Tests stop, kill or cut off a
+	// process there.
 	Failpoint func(step string)
 }
 

@@ -19,6 +19,7 @@ func (w *Worker) deliver(l *machine.Lease) {
 	ctx, done := w.renewer.hold(w.soft, l, w.cfg.Hold)
 	defer done()
 	d, err := w.bring(ctx, handler, op)
+	w.failpoint(StepWritten)
 	if err != nil && stopped(ctx) {
 		w.giveBack(l, 0, "")
 		return
@@ -31,6 +32,7 @@ func (w *Worker) deliver(l *machine.Lease) {
 	default:
 		_, err = w.machine.DeliverRetry(w.last, l, retryDelay(RetryAfter(err), op.DeliveryAttempts), err.Error())
 	}
+	w.failpoint(StepDelivered)
 	if err != nil {
 		w.cfg.Log.Info("a delivery was not stored; it is repeated", "operation", op.OperationID, "error", err)
 	}

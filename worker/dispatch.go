@@ -12,12 +12,17 @@ import (
 	"github.com/fencerow/fencerow/transitions"
 )
 
-// The steps of a dispatch, as Config.Failpoint is told of them.
+// The steps of the work on an operation, as Config.Failpoint is told of them.
 const (
-	StepClaimed  = "claimed"  // the lease is held; nothing was sent
-	StepBegun    = "begun"    // the intent is durable; nothing was sent
-	StepAnswered = "answered" // the handler returned; its answer is not stored
-	StepStored   = "stored"   // the answer is stored
+	StepTaken     = "taken"     // a claim brought some; nothing was done with them
+	StepClaimed   = "claimed"   // the lease to send is held; nothing was sent
+	StepBegun     = "begun"     // the intent is durable; nothing was sent
+	StepAnswered  = "answered"  // the handler returned; its answer is not stored
+	StepStored    = "stored"    // the answer is stored
+	StepRead      = "read"      // the remote's status was read; it is not stored
+	StepObserved  = "observed"  // the status is stored
+	StepWritten   = "written"   // the result is in its place; that is not stored
+	StepDelivered = "delivered" // the delivery is stored
 )
 
 // sendable is how many operations the dispatcher may claim now.

@@ -33,6 +33,9 @@ func (w *Worker) loop(action string, work func(*machine.Lease), quota func() int
 		if want > 0 {
 			leases, err = w.claim(action, want)
 		}
+		if len(leases) > 0 {
+			w.failpoint(StepTaken)
+		}
 		free.give(n - len(leases))
 		for _, l := range leases {
 			w.busy.Go(func() {

@@ -20,6 +20,7 @@ func (w *Worker) observe(l *machine.Lease) {
 	ctx, done := w.renewer.hold(w.soft, l, w.cfg.Hold)
 	defer done()
 	status, err := w.look(ctx, handler, op)
+	w.failpoint(StepRead)
 	if err != nil && stopped(ctx) {
 		w.giveBack(l, 0, "")
 		return
@@ -40,6 +41,7 @@ func (w *Worker) observe(l *machine.Lease) {
 		after, stored = w.machine.Observed(w.last, l, string(status.State), status.Snapshot, status.Detail)
 		w.late(l, status, stored)
 	}
+	w.failpoint(StepObserved)
 	w.observed(l, after, stored)
 }
 

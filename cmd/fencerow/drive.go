@@ -79,6 +79,10 @@ func (f *workFlags) config(m *machine.Machine, spec *httpjob.Spec, h worker.Hand
 	}
 }
 
+// failpoint is told of each step of the work. It is nil but in the program that internal/e2e builds to stop, kill and cut
+// off there.
+var failpoint func(step string)
+
 // unused stands in for a handler while a configuration is only checked.
 type unused struct{ worker.Handler }
 
@@ -101,7 +105,7 @@ func (a *app) start(ctx context.Context, f *workFlags, m *machine.Machine, spec 
 		return nil, err
 	}
 	config := f.config(m, spec, handler)
-	config.Log, config.Braked = log, a.braked
+	config.Log, config.Braked, config.Failpoint = log, a.braked, failpoint
 	w, err := worker.New(config)
 	if err != nil {
 		return nil, err
