@@ -14,15 +14,17 @@ type Evidence struct {
 	Kind        string // "accepted", "answer", "error", "ended_succeeded", … (docs/review.md)
 	RemoteJobID string // raw; what is no usable id is kept in Raw only
 	Raw         []byte
+	Keep        map[string]string // further values of the remote's answer, which belong to RemoteJobID
 	Owner       string
 	Revision    int64 // under which it was learnt; 0: not known
 }
 
 // The kinds of evidence that the table looks at.
 const (
-	EvidenceAccepted = "accepted" // the remote named a job as this operation's
-	EvidenceAnswer   = "answer"   // an answer that is not usable
-	EvidenceError    = "error"    // how a request ended without one
+	EvidenceAccepted = "accepted"        // the remote named a job as this operation's
+	EvidenceAnswer   = "answer"          // an answer that is not usable
+	EvidenceError    = "error"           // how a request ended without one
+	EvidenceOriginal = "original_exists" // the operation that this one repeats has a remote job after all
 )
 
 // Note appends evidence. It is never refused for a reason of ownership. Where the answer is lost it is appended again:
@@ -40,6 +42,7 @@ func (m *Machine) Note(ctx context.Context, id string, e Evidence) (Operation, e
 		raw = []byte(e.RemoteJobID)
 	}
 	p["raw"] = transitions.BytesValue(Bounded(raw, MaxRaw))
+	p["keep"] = keepValue(e.Keep)
 	if e.Revision != 0 {
 		p["revision"] = transitions.IntValue(e.Revision)
 	}

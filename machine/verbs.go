@@ -43,14 +43,17 @@ func (m *Machine) Accepted(ctx context.Context, l *Lease, remoteJobID string, ke
 	p := l.params()
 	p["remote_job_id"] = transitions.TextValue(remoteJobID)
 	p["delay_ms"] = millis(first)
-	if len(keep) > 0 {
-		text, err := json.Marshal(keep)
-		if err != nil {
-			return Operation{}, &InvalidError{"keep", err.Error()}
-		}
-		p["keep"] = transitions.TextValue(strings.ReplaceAll(string(text), `\u0000`, `\ufffd`))
-	}
+	p["keep"] = keepValue(keep)
 	return m.surely(ctx, l, "submit_accepted", p)
+}
+
+// keepValue writes kept values as the column does; null where there are none.
+func keepValue(keep map[string]string) transitions.Value {
+	if len(keep) == 0 {
+		return transitions.NullValue
+	}
+	text, _ := json.Marshal(keep) // texts by name cannot fail to encode
+	return transitions.TextValue(strings.ReplaceAll(string(text), `\u0000`, `\ufffd`))
 }
 
 // Rejected stores that the remote created nothing and never will.

@@ -86,12 +86,12 @@ func standardEvents() []Event {
 
 		{Name: "investigate_claim", From: on(Uncertain), Fence: Vacant, Guards: claim(Investigate), Effects: fx(take), Also: Batch, Actor: "investigator", Doc: "takes the operation in order to look for its remote job"},
 		{Name: "investigate_inconclusive", From: on(Uncertain), Fence: Held, Effects: fx(lookLater, release), Notes: why, Actor: "investigator", Doc: "nothing certain was found: later again, or a reviewer; never proof of absence"},
-		{Name: "investigate_found", From: on(Uncertain), To: Submitted, Fence: Held, Guards: gs(gIDGiven, gIDFree), Effects: fx(submittedAs(pRemoteJobID), counted, release), Notes: found, Actor: "investigator", Doc: "exactly one remote job is this operation's"},
+		{Name: "investigate_found", From: on(Uncertain), To: Submitted, Fence: Held, Guards: gs(gIDGiven, gIDFree), Effects: fx(submittedAs(pRemoteJobID), keptOfJob, counted, release), Notes: found, Actor: "investigator", Doc: "exactly one remote job is this operation's"},
 
 		{Name: "evidence_noted", Fence: Open, Effects: fx(noted), Notes: Notes{Reason: pKind, Evidence: evidence}, Actor: "anybody", Doc: "appends evidence; never refused for ownership, moves nothing"},
 		{Name: "evidence_attach", From: on(Uncertain), To: Submitted, Fence: Lapsed, Guards: gs(gNoID, gLateID, gNoMark, gLateFree), Effects: fx(submittedAs(Col("late_remote_job_id")), bump), Notes: Notes{Reason: Str("late answer")}, Also: Sweep, Actor: "reconciler", Doc: "the late answer named the job"},
 
-		{Name: "review_attach", From: on(Uncertain), To: Submitted, Fence: Seen, Guards: gs(gIDGiven, gIDFree, gReviewer, gReason), Effects: fx(submittedAs(pRemoteJobID), counted, bump), Notes: attach, Actor: "reviewer", Doc: "a person found the remote job"},
+		{Name: "review_attach", From: on(Uncertain), To: Submitted, Fence: Seen, Guards: gs(gIDGiven, gIDFree, gReviewer, gReason), Effects: fx(submittedAs(pRemoteJobID), keptOfJob, counted, bump), Notes: attach, Actor: "reviewer", Doc: "a person found the remote job"},
 		{Name: "review_not_created", From: on(Uncertain), To: Prepared, Fence: Seen, Guards: gs(gReviewer, gReason, gNoID, gNoLateID, gQuarantine), Effects: fx(dispatchDue, sendable, bump), Notes: decision, Actor: "reviewer", Doc: "a person has proof that nothing was created: the only way back from uncertain to prepared"},
 		{Name: "review_abandon", From: on(Uncertain), To: Terminal, Fence: Seen, Guards: gs(gReviewer, gReason), Effects: fx(ends("abandoned"), bump), Notes: decision, Actor: "reviewer", Doc: "a person gives it up; whether a remote job exists stays unknown"},
 		{Name: "review_acknowledge", Fence: Noticed, Guards: gs(gMarked, gReviewer, gReason), Effects: fx(unmarked), Notes: decision, Actor: "reviewer", Doc: "a person has seen the marks"},

@@ -19,6 +19,7 @@ var (
 		{"attempts", Plus(Col("attempts"), Num(1))}, {"submitted_at", Now()}, {"next_action", Null()}, {"due_at", Null()},
 	}}
 	kept          = Effect{"keep values", []Set{{"keep", Coalesce(pKeep, Col("keep"))}}}
+	keptOfJob     = Effect{"keep values of the same job", []Set{{"keep", Coalesce(pKeep, If(Same(keptFor, pRemoteJobID), Col("keep"), Null()))}}}
 	deliveryBegun = Effect{"delivery begun", []Set{{"delivery_attempts", Plus(Col("delivery_attempts"), Num(1))}}}
 	delivered     = Effect{"delivered", []Set{{"delivery", Str("delivered")}, {"object_key", pObjectKey}, {"object_sha256", pSHA256}, {"object_bytes", pObjectBytes}}}
 	deliveryAnew  = Effect{"delivery attempts from 0", []Set{{"delivery_attempts", Num(0)}}}
@@ -37,6 +38,8 @@ var (
 		{"uncertain_reason", Null()}, {"quarantine_until", Null()},
 		{"not_created_revision", bumped}, {"not_created_attempts", Col("attempts")},
 	}}
+	// Kept values belong to one remote job: an address of the job that is replaced would tell of that job for ever.
+	keptFor  = Coalesce(Col("remote_job_id"), Col("late_remote_job_id"))
 	unmarked = Effect{"clear marks", []Set{{"duplicate_suspected", No()}, {"outcome_contradicted", No()}}}
 )
 
@@ -69,13 +72,15 @@ var evidence = &EvidenceRow{
 var (
 	newsOfID = And(Eq(pKind, Str("accepted")), Usable(pRemoteJobID), Not(Same(Col("remote_job_id"), pRemoteJobID)))
 	isLateID = And(newsOfID, Or(IsNull(Col("late_remote_job_id")), Eq(Col("late_remote_job_id"), pRemoteJobID)))
+	// The operation whose request this one repeats has a remote job after all.
+	isOriginal = And(Eq(pKind, Str("original_exists")), NotNull(Col("redo_of")))
 	// Two ids are known; or the request was sent again on a reviewer's word, and this id is not known to be the
-	// later request's.
-	isSecond = And(newsOfID, Or(
+	// later request's; or it is sent under two names.
+	isSecond = Or(isOriginal, And(newsOfID, Or(
 		Not(isLateID),
 		NotNull(Col("remote_job_id")),
 		And(Lt(Col("not_created_attempts"), Col("attempts")), Or(IsNull(pRevision), Lt(pRevision, Col("not_created_revision")))),
-	))
+	)))
 	// The remote tells of an end that is not the outcome, or of a job where an end says that there is none or that nobody
 	// knows of one.
 	isContradiction = Or(
@@ -94,7 +99,8 @@ var (
 var noted = Effect{"note evidence", []Set{
 	{"evidence_seq", Plus(Col("evidence_seq"), Num(1))},
 	{"late_remote_job_id", If(isLateID, pRemoteJobID, Col("late_remote_job_id"))},
+	{"keep", If(And(isLateID, IsNull(Col("remote_job_id")), IsNull(Col("keep"))), pKeep, Col("keep"))},
 	{"duplicate_suspected", Or(Col("duplicate_suspected"), Coalesce(isSecond, No()))},
 	{"outcome_contradicted", Or(Col("outcome_contradicted"), Coalesce(isContradiction, No()))},
-	{"due_at", If(And(newsOfID, In(Col("phase"), Prepared, Uncertain)), Least(Col("due_at"), Now()), Col("due_at"))},
+	{"due_at", If(And(Or(newsOfID, isOriginal), In(Col("phase"), Prepared, Uncertain)), Least(Col("due_at"), Now()), Col("due_at"))},
 }}

@@ -37,7 +37,7 @@ func (w *Worker) settle(l *machine.Lease, a Accepted, err error) {
 }
 
 func (w *Worker) settleAccepted(ctx context.Context, l *machine.Lease, a Accepted) {
-	evidence := machine.Evidence{Kind: machine.EvidenceAccepted, RemoteJobID: a.RemoteJobID, Raw: a.Raw}
+	evidence := machine.Evidence{Kind: machine.EvidenceAccepted, RemoteJobID: a.RemoteJobID, Raw: a.Raw, Keep: a.Keep}
 	if !transitions.UsableRemoteJobID(a.RemoteJobID) {
 		raw := a.Raw
 		if raw == nil {

@@ -31,9 +31,9 @@ WHERE o.phase IN ('uncertain')
   AND o.remote_job_id IS NOT NULL AND NOT (o.remote_job_id IS ?4);
 
 -- then: history
--- params: operation_id, owner, revision, remote_job_id, delay_ms, reason, detail
+-- params: operation_id, owner, revision, remote_job_id, keep, delay_ms, reason, detail
 INSERT INTO "fencerow_history" (operation_id, event, from_phase, to_phase, owner, revision, reason, reviewer, detail, changes, at)
-SELECT o.operation_id, 'investigate_found', o.phase, 'submitted', ?2, o.revision, ?6, NULL, ?7, json_object('next_action', 'observe', 'remote_job_id', ?4, 'late_remote_job_id', CASE WHEN o.late_remote_job_id IS ?4 THEN NULL ELSE o.late_remote_job_id END, 'evidence_seq', CASE WHEN o.remote_job_id IS NOT NULL AND NOT (o.remote_job_id IS ?4) THEN o.evidence_seq + 1 ELSE o.evidence_seq END, 'uncertain_reason', NULL, 'quarantine_until', (NULL) * 1000, 'observe_deadline', (clock.now + o.observe_deadline_ms) * 1000, 'not_found_until', (clock.now + o.not_found_grace_ms) * 1000, 'duplicate_suspected', json(CASE o.duplicate_suspected OR o.late_remote_job_id IS NOT NULL AND NOT (o.late_remote_job_id IS ?4) WHEN 1 THEN 'true' WHEN 0 THEN 'false' ELSE 'null' END)), clock.now
+SELECT o.operation_id, 'investigate_found', o.phase, 'submitted', ?2, o.revision, ?7, NULL, ?8, json_object('next_action', 'observe', 'remote_job_id', ?4, 'late_remote_job_id', CASE WHEN o.late_remote_job_id IS ?4 THEN NULL ELSE o.late_remote_job_id END, 'evidence_seq', CASE WHEN o.remote_job_id IS NOT NULL AND NOT (o.remote_job_id IS ?4) THEN o.evidence_seq + 1 ELSE o.evidence_seq END, 'keep', coalesce(?5, CASE WHEN coalesce(o.remote_job_id, o.late_remote_job_id) IS ?4 THEN o.keep ELSE NULL END), 'uncertain_reason', NULL, 'quarantine_until', (NULL) * 1000, 'observe_deadline', (clock.now + o.observe_deadline_ms) * 1000, 'not_found_until', (clock.now + o.not_found_grace_ms) * 1000, 'duplicate_suspected', json(CASE o.duplicate_suspected OR o.late_remote_job_id IS NOT NULL AND NOT (o.late_remote_job_id IS ?4) WHEN 1 THEN 'true' WHEN 0 THEN 'false' ELSE 'null' END)), clock.now
 FROM (SELECT CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) AS now) AS clock
 JOIN "fencerow_operations" AS o ON o.operation_id = ?1
 WHERE o.phase IN ('uncertain')
@@ -44,16 +44,17 @@ WHERE o.phase IN ('uncertain')
   AND NOT EXISTS (SELECT 1 FROM "fencerow_operations" AS t WHERE t.provider = o.provider AND t.account = o.account AND t.remote_job_id = ?4 AND t.operation_id <> o.operation_id);
 
 -- then: update
--- params: operation_id, owner, revision, remote_job_id, delay_ms
+-- params: operation_id, owner, revision, remote_job_id, keep, delay_ms
 UPDATE "fencerow_operations" AS o
   SET phase = 'submitted',
       next_action = 'observe',
       remote_job_id = ?4,
       late_remote_job_id = CASE WHEN o.late_remote_job_id IS ?4 THEN NULL ELSE o.late_remote_job_id END,
       evidence_seq = CASE WHEN o.remote_job_id IS NOT NULL AND NOT (o.remote_job_id IS ?4) THEN o.evidence_seq + 1 ELSE o.evidence_seq END,
+      keep = coalesce(?5, CASE WHEN coalesce(o.remote_job_id, o.late_remote_job_id) IS ?4 THEN o.keep ELSE NULL END),
       lease_owner = NULL,
       lease_until = NULL,
-      due_at = clock.now + coalesce(?5, 0),
+      due_at = clock.now + coalesce(?6, 0),
       uncertain_reason = NULL,
       quarantine_until = NULL,
       observe_deadline = clock.now + o.observe_deadline_ms,

@@ -35,9 +35,9 @@ WHERE o.phase IN ('uncertain')
   AND o.remote_job_id IS NOT NULL AND NOT (o.remote_job_id IS ?4);
 
 -- then: history
--- params: operation_id, revision, evidence_seq, remote_job_id, reviewer, reason, delay_ms, detail
+-- params: operation_id, revision, evidence_seq, remote_job_id, reviewer, reason, keep, delay_ms, detail
 INSERT INTO "fencerow_history" (operation_id, event, from_phase, to_phase, owner, revision, reason, reviewer, detail, changes, at)
-SELECT o.operation_id, 'review_attach', o.phase, 'submitted', o.lease_owner, o.revision + 1, ?6, ?5, ?8, json_object('next_action', 'observe', 'remote_job_id', ?4, 'late_remote_job_id', CASE WHEN o.late_remote_job_id IS ?4 THEN NULL ELSE o.late_remote_job_id END, 'evidence_seq', CASE WHEN o.remote_job_id IS NOT NULL AND NOT (o.remote_job_id IS ?4) THEN o.evidence_seq + 1 ELSE o.evidence_seq END, 'uncertain_reason', NULL, 'quarantine_until', (NULL) * 1000, 'observe_deadline', (clock.now + o.observe_deadline_ms) * 1000, 'not_found_until', (clock.now + o.not_found_grace_ms) * 1000, 'duplicate_suspected', json(CASE o.duplicate_suspected OR o.late_remote_job_id IS NOT NULL AND NOT (o.late_remote_job_id IS ?4) WHEN 1 THEN 'true' WHEN 0 THEN 'false' ELSE 'null' END)), clock.now
+SELECT o.operation_id, 'review_attach', o.phase, 'submitted', o.lease_owner, o.revision + 1, ?6, ?5, ?9, json_object('next_action', 'observe', 'remote_job_id', ?4, 'late_remote_job_id', CASE WHEN o.late_remote_job_id IS ?4 THEN NULL ELSE o.late_remote_job_id END, 'evidence_seq', CASE WHEN o.remote_job_id IS NOT NULL AND NOT (o.remote_job_id IS ?4) THEN o.evidence_seq + 1 ELSE o.evidence_seq END, 'keep', coalesce(?7, CASE WHEN coalesce(o.remote_job_id, o.late_remote_job_id) IS ?4 THEN o.keep ELSE NULL END), 'uncertain_reason', NULL, 'quarantine_until', (NULL) * 1000, 'observe_deadline', (clock.now + o.observe_deadline_ms) * 1000, 'not_found_until', (clock.now + o.not_found_grace_ms) * 1000, 'duplicate_suspected', json(CASE o.duplicate_suspected OR o.late_remote_job_id IS NOT NULL AND NOT (o.late_remote_job_id IS ?4) WHEN 1 THEN 'true' WHEN 0 THEN 'false' ELSE 'null' END)), clock.now
 FROM (SELECT CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) AS now) AS clock
 JOIN "fencerow_operations" AS o ON o.operation_id = ?1
 WHERE o.phase IN ('uncertain')
@@ -50,17 +50,18 @@ WHERE o.phase IN ('uncertain')
   AND NOT (coalesce(trim(?6, char(9,10,11,12,13,32,133,160,173,847,1564,4447,4448,5760,6068,6069,6158,8192,8193,8194,8195,8196,8197,8198,8199,8200,8201,8202,8203,8204,8205,8206,8207,8232,8233,8234,8235,8236,8237,8238,8239,8287,8288,8289,8290,8291,8292,8294,8295,8296,8297,10240,12288,12644,65279,65440)), '') = '');
 
 -- then: update
--- params: operation_id, revision, evidence_seq, remote_job_id, reviewer, reason, delay_ms
+-- params: operation_id, revision, evidence_seq, remote_job_id, reviewer, reason, keep, delay_ms
 UPDATE "fencerow_operations" AS o
   SET phase = 'submitted',
       next_action = 'observe',
       remote_job_id = ?4,
       late_remote_job_id = CASE WHEN o.late_remote_job_id IS ?4 THEN NULL ELSE o.late_remote_job_id END,
       evidence_seq = CASE WHEN o.remote_job_id IS NOT NULL AND NOT (o.remote_job_id IS ?4) THEN o.evidence_seq + 1 ELSE o.evidence_seq END,
+      keep = coalesce(?7, CASE WHEN coalesce(o.remote_job_id, o.late_remote_job_id) IS ?4 THEN o.keep ELSE NULL END),
       lease_owner = NULL,
       lease_until = NULL,
       revision = o.revision + 1,
-      due_at = clock.now + coalesce(?7, 0),
+      due_at = clock.now + coalesce(?8, 0),
       uncertain_reason = NULL,
       quarantine_until = NULL,
       observe_deadline = clock.now + o.observe_deadline_ms,
