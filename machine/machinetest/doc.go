@@ -3,7 +3,8 @@
 // your own pass the same three:
 //
 //   - [Run] is the conformance battery of the standard table, told in subtests that name the clause;
-//   - [RunSuite] runs suite files, which tell of rows and events in sentences, on a store of any table;
+//   - [RunSuite] runs suite files, which tell of rows and events in sentences, on a store of any table; [PlaySuite] does
+//     so without a test;
 //   - [Agree] goes through every event, phase and state of the fence of any table, then through random rows and events.
 //
 // A store's test needs a way to an empty store, to write rows by hand, and to the database's clock:

@@ -8,14 +8,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fencerow/fencerow/transitions"
 )
 
 // The format of suite files is told in docs/suites.md. It is for stories about rows: what a table does to them, told so
 // that somebody who does not program can say whether it is right. It is no language: it has no variables, no loops, no
-// conditions and no clock of its own, and it speaks of nothing that is not in the tables: not of processes, requests,
-// connections or time that passes. What needs those is a test in Go.
+// conditions and no clock of its own, and it speaks of nothing that is not in the tables: not of processes, requests or
+// connections. What needs those is a test in Go. Time passes in it only where it says so, and then for rows alone.
 
 // suiteSet is every suite file of a folder, and what is usual in all of them.
 type suiteSet struct {
@@ -60,9 +61,10 @@ type givenRow struct {
 	sets  []setting
 }
 
-// storyStep is one event, or several at once, and what may come of them.
+// storyStep is one event, or several at once, and what may come of them; or time that passes.
 type storyStep struct {
 	at       place
+	passes   time.Duration // 0 where events are fired
 	fired    []firing
 	outcomes []*outcome
 	from, to int // the lines of what comes of them, from 0; from == to where nothing is said yet
@@ -83,9 +85,13 @@ type setting struct {
 	value transitions.Value
 }
 
+func emptySuite(p *transitions.Program) *suiteSet {
+	return &suiteSet{program: p, rows: map[string][]setting{}, params: map[string][]setting{}, before: map[string][]setting{}}
+}
+
 // readSuites reads every file of a folder, the folders in it included.
 func readSuites(fsys fs.FS, p *transitions.Program) (*suiteSet, error) {
-	s := &suiteSet{program: p, rows: map[string][]setting{}, params: map[string][]setting{}, before: map[string][]setting{}}
+	s := emptySuite(p)
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || path.Ext(name) != ".txt" {
 			return err
@@ -241,9 +247,11 @@ func (s *suiteSet) story(f *suiteFile, block []sentence) (*story, error) {
 		case word == "when":
 			step = &storyStep{at: line.at}
 			c.steps = append(c.steps, step)
-			err = s.when(c, step, line)
+			err = s.when(step, line)
 			step.from = line.at.line - 1 + linesOf(f, line)
 			step.to = step.from
+		case step != nil && step.passes > 0:
+			err = line.at.errorf("%q comes after time that passes, of which nothing comes by itself; write when an event is fired", word)
 		case step != nil && (word == "then" || word == "or" || word == "and"):
 			err = s.then(c, step, line.at, word, rest)
 			step.to = line.at.line - 1 + linesOf(f, line)
@@ -254,8 +262,8 @@ func (s *suiteSet) story(f *suiteFile, block []sentence) (*story, error) {
 			return nil, err
 		}
 	}
-	if len(c.steps) == 0 {
-		return nil, c.at.errorf("%q: nothing happens; write when an event is fired", c.title)
+	if len(c.steps) == 0 || c.steps[len(c.steps)-1].passes > 0 {
+		return nil, c.at.errorf("%q: nothing happens in the end; write when an event is fired", c.title)
 	}
 	return c, nil
 }
@@ -291,7 +299,14 @@ func (s *suiteSet) given(c *story, at place, rest string) error {
 	return err
 }
 
-func (s *suiteSet) when(c *story, step *storyStep, line sentence) error {
+func (s *suiteSet) when(step *storyStep, line sentence) error {
+	if long, ok := strings.CutSuffix(line.text, " passes"); ok {
+		var err error
+		if step.passes, err = time.ParseDuration(strings.TrimPrefix(long, "when ")); err != nil || step.passes < time.Second {
+			return line.at.errorf("%q: want how long, a second or more, such as when 1h30m passes", line.text)
+		}
+		return nil
+	}
 	first := strings.TrimPrefix(line.parts[0], "when ")
 	if strings.TrimSpace(first) != "at once" {
 		f, err := s.firing(line.at, strings.TrimPrefix(line.text, "when "))

@@ -53,7 +53,7 @@ func RunSuite(t *testing.T, newStore func(t *testing.T) Subject, fsys fs.FS, p *
 			if got := subject.Store.Program(); got.String() != p.String() {
 				t.Fatalf("the store is of table %s, the suites of table %s; hand the same program to both", got.Name, p.Name)
 			}
-			scene := &stage{set: set, store: subject.Store, put: subject.Put, clock: subject.Now}
+			scene := newStage(context.Background(), set, subject)
 			for n, c := range f.cases {
 				t.Run(c.title, func(t *testing.T) {
 					ran.Add(1)
@@ -93,16 +93,21 @@ func (c *story) rounds() int {
 
 // stage is a store on which one case is played after the other.
 type stage struct {
+	ctx   context.Context
 	set   *suiteSet
 	store machine.Store
 	put   func(ctx context.Context, rows ...transitions.Row) error
 	clock func(ctx context.Context) (time.Time, error)
-	left  []transitions.Row // of the case before
+	left  []transitions.Row // of the case before, as it left them
 
 	// Of the case that is played.
 	began time.Time // this machine's clock, to know how long it took
 	now   time.Time // the store's clock, in whole seconds
 	ids   map[string]string
+}
+
+func newStage(ctx context.Context, set *suiteSet, subject Subject) *stage {
+	return &stage{ctx: ctx, set: set, store: subject.Store, put: subject.Put, clock: subject.Now}
 }
 
 // play plays a case. What is not as the file says goes to report; an error is what makes it impossible to go on.
@@ -111,6 +116,12 @@ func (g *stage) play(c *story, n int, report func(format string, args ...any)) e
 		return err
 	}
 	for _, step := range c.steps {
+		if step.passes > 0 {
+			if err := g.pass(step); err != nil {
+				return err
+			}
+			continue
+		}
 		if len(step.outcomes) == 0 {
 			return step.at.errorf("nothing is said of what comes of this; write then, or let the rewriter do it")
 		}
@@ -129,8 +140,7 @@ func (g *stage) play(c *story, n int, report func(format string, args ...any)) e
 // prepare puts a case's rows, and out of the way what the case before left: it is due in ten years, and holds nothing that
 // only one row can hold.
 func (g *stage) prepare(c *story, n int) error {
-	ctx := context.Background()
-	now, err := g.clock(ctx)
+	now, err := g.clock(g.ctx)
 	if err != nil {
 		return fmt.Errorf("read the store's clock: %w", err)
 	}
@@ -150,7 +160,7 @@ func (g *stage) prepare(c *story, n int) error {
 			}
 		}
 	}
-	if err := g.put(ctx, rows...); err != nil {
+	if err := g.put(g.ctx, rows...); err != nil {
 		return c.at.errorf("the rows cannot be stored: %v", err)
 	}
 	return nil
@@ -238,6 +248,30 @@ func (g *stage) params(f firing) transitions.Params {
 	return out
 }
 
+// pass lets time pass for the case's rows: every time that one of them holds moves back, since no clock can be moved
+// forward. When a row was made and last changed is no appointment, and stays. History is not touched, so that it no
+// longer explains the times.
+func (g *stage) pass(step *storyStep) error {
+	s, err := g.look()
+	if err != nil {
+		return err
+	}
+	var rows []transitions.Row
+	for _, row := range s.rows {
+		row = slices.Clone(row)
+		for i, c := range g.set.program.Columns {
+			if c.Kind == transitions.Time && !row[i].IsNull() && c.Name != "created_at" && c.Name != "updated_at" {
+				row[i] = transitions.TimeValue(row[i].Time().Add(-step.passes))
+			}
+		}
+		rows = append(rows, row)
+	}
+	if err := g.put(g.ctx, rows...); err != nil {
+		return step.at.errorf("the rows cannot be stored as they are %s later: %v", step.passes, err)
+	}
+	return nil
+}
+
 // step fires a step's events, at once where there are several, and sees what came of them.
 func (g *stage) step(step *storyStep) (*outcome, error) {
 	before, err := g.look()
@@ -267,9 +301,8 @@ func (g *stage) step(step *storyStep) (*outcome, error) {
 }
 
 func (g *stage) fire(f firing) (string, error) {
-	ctx := context.Background()
 	if f.name == "" {
-		rows, err := g.store.Take(ctx, f.rule.Event, g.params(f))
+		rows, err := g.store.Take(g.ctx, f.rule.Event, g.params(f))
 		if err != nil {
 			return g.refused(f, err)
 		}
@@ -282,7 +315,7 @@ func (g *stage) fire(f firing) (string, error) {
 		}
 		return "took " + strings.Join(names, ", "), nil
 	}
-	answer, err := g.store.Apply(ctx, f.rule.Event, g.params(f))
+	answer, err := g.store.Apply(g.ctx, f.rule.Event, g.params(f))
 	switch {
 	case err != nil:
 		return g.refused(f, err)
@@ -321,20 +354,19 @@ type sight struct {
 }
 
 func (g *stage) look() (sight, error) {
-	ctx := context.Background()
 	s := sight{map[string]transitions.Row{}, map[string][]machine.HistoryEntry{}, map[string][]machine.EvidenceEntry{}}
 	var ids []string
 	for name, id := range g.ids {
 		ids = append(ids, id)
 		var err error
-		if s.history[name], err = g.store.History(ctx, id); err != nil {
+		if s.history[name], err = g.store.History(g.ctx, id); err != nil {
 			return s, err
 		}
-		if s.evidence[name], err = g.store.Evidence(ctx, id); err != nil {
+		if s.evidence[name], err = g.store.Evidence(g.ctx, id); err != nil {
 			return s, err
 		}
 	}
-	rows, err := g.store.Get(ctx, ids...)
+	rows, err := g.store.Get(g.ctx, ids...)
 	for _, row := range rows {
 		s.rows[g.nameOf(row)] = row
 	}

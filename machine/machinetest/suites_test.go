@@ -81,7 +81,7 @@ func (s *suiteSet) tells(t *testing.T, p *transitions.Program, event string) boo
 				continue
 			}
 			store := machine.NewMemory(p, machine.MemoryClock(func() time.Time { return now }))
-			g := &stage{set: s, store: store, put: puts(store), clock: func(context.Context) (time.Time, error) { return now, nil }}
+			g := newStage(t.Context(), s, Subject{Store: store, Put: puts(store), Now: func(context.Context) (time.Time, error) { return now, nil }})
 			told := false
 			if err := g.play(c, n, func(string, ...any) { told = true }); err != nil || told {
 				return true
@@ -109,6 +109,10 @@ func TestAMistakeInASuiteIsToldWithItsLine(t *testing.T) {
 		"title\nwhen renew on a\nthen applied\nand history of a: renew x\n":           `a.txt:4: history "renew x"`,
 		"title\nwhen at once\n  renew on a\n":                                         "a.txt:2: at once there are 1 events",
 		"title\ngiven a prepared\n":                                                   `a.txt:1: "title": nothing happens`,
+		"title\ngiven a prepared\nwhen 1h passes\n":                                   `a.txt:1: "title": nothing happens in the end`,
+		"title\ngiven a prepared\nwhen an hour passes\n":                              `a.txt:3: "when an hour passes": want how long`,
+		"title\ngiven a prepared\nwhen -1h passes\n":                                  `a.txt:3: "when -1h passes": want how long`,
+		"title\ngiven a prepared\nwhen 1h passes\nthen applied\n":                     `a.txt:4: "then" comes after time that passes`,
 		"usually prepraed, attempts 1\n":                                              "a.txt:1:",
 		"title\ngiven a prepared, attempts 1, attempts 2\nwhen renew on a\n":          "a.txt:2: attempts is given twice",
 		"# a comment\n\ntitle\ngiven a prepared\ngiven a prepared\nwhen renew on a\n": "a.txt:5: two rows are called a",
@@ -146,7 +150,7 @@ func TestWhatIsNotAsTheFileSaysIsTold(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		subject, told := MemorySubject(p), ""
-		g := &stage{set: set, store: subject.Store, put: subject.Put, clock: subject.Now}
+		g := newStage(t.Context(), set, subject)
 		if err := g.play(set.files[0].cases[0], 0, func(format string, args ...any) { told += fmt.Sprintf(format, args...) }); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
