@@ -75,13 +75,23 @@ func (w *Worker) dispatch(l *machine.Lease) {
 		w.notBegun(l, err)
 		return
 	}
+	w.sending.Add(1)
 	w.failpoint(StepBegun)
 	accepted, err := w.submit(ctx, handler, begun, l)
 	w.failpoint(StepAnswered)
 	w.settle(l, accepted, err)
+	w.sending.Add(-1)
 	w.failpoint(StepStored)
 	w.brake.leave(leave, endOf(accepted, err))
 }
+
+// Sending is the number of submissions that were begun and whose end is not stored. While it is not 0, an operation that
+// somebody else has found lapsed may still get its late answer.
+func (w *Worker) Sending() int { return int(w.sending.Load()) }
+
+// Late is the number of answers that came after their leases were over and were kept as evidence, which a sweep
+// attaches.
+func (w *Worker) Late() int { return int(w.keptLate.Load()) }
 
 // notBegun gives the lease up where the intent provably is not durable. Where nobody knows whether it is, nothing
 // was sent and nothing may be: the lease lapses, and the reconciler asks a reviewer.

@@ -65,7 +65,9 @@ func (w *Worker) refused(ctx context.Context, l *machine.Lease, err error, e mac
 	if _, denied := machine.IsDenied(err); denied {
 		w.cfg.Log.Warn("an answer came after its lease was over; it is kept as evidence", "operation", l.Operation.OperationID,
 			"revision", l.Revision, "remote_job_id", e.RemoteJobID, "why", err)
-		err = w.note(ctx, l, e)
+		if err = w.note(ctx, l, e); err == nil {
+			w.keptLate.Add(1)
+		}
 	}
 	if err != nil {
 		w.cfg.Log.Error("an answer could not be stored", "operation", l.Operation.OperationID, "revision", l.Revision,

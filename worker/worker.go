@@ -20,14 +20,16 @@ var (
 
 // Worker runs the dispatcher, the observer and the deliverer of one process, for one provider and account.
 type Worker struct {
-	cfg     Config
-	machine *machine.Machine
-	brake   *brake
-	renewer *renewer
-	outage  *outage
-	wake    map[string]chan struct{}
-	sends   atomic.Int64 // submissions begun
-	busy    sync.WaitGroup
+	cfg      Config
+	machine  *machine.Machine
+	brake    *brake
+	renewer  *renewer
+	outage   *outage
+	wake     map[string]chan struct{}
+	sends    atomic.Int64 // submissions begun
+	sending  atomic.Int64 // submissions begun whose end is not stored
+	keptLate atomic.Int64 // answers that were kept as evidence
+	busy     sync.WaitGroup
 
 	soft context.Context // ends when shutdown begins: no claims, no new sends, no observing
 	hard context.Context // ends with the drain budget: requests in flight

@@ -131,6 +131,11 @@ func (e *engine) stop() error {
 	e.cancel()
 	err := <-e.done
 	<-e.swept
+	if e.worker.Late() > 0 { // it may have come while draining; attached now, it need not wait for the next process
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_, _ = e.sweeper.Once(ctx) // what it does not reach, the next process does
+	}
 	if closeErr := e.handler.Close(); closeErr != nil {
 		e.app.sayf("fencerow: closing the provider: %v", closeErr)
 	}

@@ -170,7 +170,8 @@ func (r *runner) follow(ctx context.Context, e *engine, p progress) {
 			return
 		}
 		spent := r.flags.maxSends > 0 && e.worker.Sends() >= r.flags.maxSends
-		if r.track.over(r.flags.giveUp, spent) {
+		// This process's own answers may come after their leases: whoever swept them away did not end the request.
+		if r.track.over(r.flags.giveUp, spent) && e.worker.Sending() == 0 {
 			if settled {
 				return
 			}

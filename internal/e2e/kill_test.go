@@ -120,11 +120,16 @@ func (s *site) open() machine.Store {
 // check holds what the program says against what the remote counted.
 func (s *site) check(ids []string) {
 	s.Helper()
-	store, counts, listed := s.open(), s.remote.Counts(), s.list()
-	tally := map[string]int{}
 	if said := s.stdout("audit"); !strings.Contains(said, " 0 findings") {
 		s.Errorf("audit says:\n%s", said)
 	}
+	s.checkAgainstTheRemote(ids, s.list())
+}
+
+func (s *site) checkAgainstTheRemote(ids []string, listed map[string]operation) {
+	s.Helper()
+	store, counts := s.open(), s.remote.Counts()
+	tally := map[string]int{}
 	for _, id := range ids {
 		op, count := listed[id], counts[id]
 		history, err := store.History(context.Background(), id)

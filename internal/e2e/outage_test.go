@@ -163,7 +163,7 @@ func fill(t *testing.T, dir string) {
 }
 
 // awaitLine waits until the program has said something.
-func awaitLine(t *testing.T, p *process, part string, limit time.Duration) {
+func awaitLine(t testing.TB, p *process, part string, limit time.Duration) {
 	t.Helper()
 	deadline := time.After(limit)
 	for {

@@ -30,16 +30,23 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	binary = filepath.Join(dir, "fencerow")
-	build := exec.Command("go", "build", "-buildvcs=false", "-o", binary, "github.com/fencerow/fencerow/cmd/fencerow")
-	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	code := 1
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "build the program:", err)
+	if err := build(binary); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 	} else {
 		code = m.Run()
 	}
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
+}
+
+func build(path string, flags ...string) error {
+	args := append([]string{"build", "-buildvcs=false", "-o", path}, flags...)
+	out, err := exec.Command("go", append(args, "github.com/fencerow/fencerow/cmd/fencerow")...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("build the program: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // site is a folder with a provider file, a remote that counts, and a database.
@@ -52,6 +59,7 @@ type site struct {
 	posts  chan struct{} // one for every POST that reached the remote
 	key    string        // what the program sends; the remote may want another
 	bodies map[string]string
+	gate   *gate // nil: everything passes
 }
 
 // databases are the two that everything is shown on.
@@ -70,9 +78,9 @@ func newSite(t testing.TB, db string, o sandbox.Options) *site {
 		if r.Method == http.MethodPost {
 			s.posts <- struct{}{}
 		}
-		s.remote.ServeHTTP(w, r)
+		s.serve(w, r)
 	}))
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	t.Cleanup(func() { s.gate.open(); server.CloseClientConnections(); server.Close() })
 	s.url = server.URL
 	if s.key == "" {
 		s.key = "secret-of-the-sandbox"
@@ -146,9 +154,14 @@ type process struct {
 
 func (s *site) start(args ...string) *process {
 	s.Helper()
-	p := &process{Cmd: exec.Command(binary, args...), ended: make(chan struct{}), lines: make(chan string, 1<<16)}
+	return s.startProgram(binary, []string{"FENCEROW_DB=" + s.db}, args...)
+}
+
+func (s *site) startProgram(path string, env []string, args ...string) *process {
+	s.Helper()
+	p := &process{Cmd: exec.Command(path, args...), ended: make(chan struct{}), lines: make(chan string, 1<<16)}
 	p.Dir = s.dir
-	p.Env = append(os.Environ(), "FENCEROW_DB="+s.db, "FENCEROW_SANDBOX_URL="+s.url, "FENCEROW_SANDBOX_KEY="+s.key)
+	p.Env = append(append(os.Environ(), "FENCEROW_SANDBOX_URL="+s.url, "FENCEROW_SANDBOX_KEY="+s.key), env...)
 	read, write, err := os.Pipe()
 	if err != nil {
 		s.Fatal(err)

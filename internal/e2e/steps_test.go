@@ -1,0 +1,276 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/worker"
+)
+
+// Where an operation is once everybody has done what they can without a person.
+const (
+	home     = "delivered"
+	noAnswer = "uncertain no_response"
+	notSent  = "prepared"
+	// The loops of the program go on while one of them is held, and may have gone further by the time of its end.
+	onItsWay = "submitted or further"
+)
+
+// further are the places of an operation whose remote job id is stored.
+var further = []string{"submitted", "observing", "terminal pending", "delivering pending", home}
+
+// step is a moment of an operation's way from its claim to its result, and what becomes of the operation when the
+// program that is at it …
+type step struct {
+	name       string
+	sent       int    // requests that the remote has counted by then
+	killed     string // … is killed, and started again
+	stopped    string // … is stopped, another takes over and is done, and it goes on
+	terminated string // … is told to end, and does
+	review     string // how a person settles what is uncertain then
+}
+
+var steps = []step{
+	{name: worker.StepTaken, sent: 0, killed: home, stopped: home, terminated: notSent},
+	{name: worker.StepClaimed, sent: 0, killed: home, stopped: home, terminated: notSent},
+	{name: worker.StepBegun, sent: 0, killed: noAnswer, stopped: noAnswer, terminated: onItsWay, review: notCreated},
+	{name: stepSent, sent: 1, killed: noAnswer, stopped: home, terminated: onItsWay, review: attach},
+	{name: worker.StepAnswered, sent: 1, killed: noAnswer, stopped: home, terminated: onItsWay, review: abandon},
+	{name: worker.StepStored, sent: 1, killed: home, stopped: home, terminated: onItsWay},
+	{name: worker.StepRead, sent: 1, killed: home, stopped: home, terminated: onItsWay},
+	{name: worker.StepObserved, sent: 1, killed: home, stopped: home, terminated: onItsWay},
+	{name: stepFetching, sent: 1, killed: home, stopped: home, terminated: onItsWay},
+	{name: worker.StepWritten, sent: 1, killed: home, stopped: home, terminated: home},
+	{name: worker.StepDelivered, sent: 1, killed: home, stopped: home, terminated: home},
+}
+
+// mishaps are what happens to the program at a step. Each returns where the operation then is to be.
+var mishaps = []struct {
+	name   string
+	lease  string // of the program that it happens to: it is waited for only where that one is gone
+	happen func(*ordeal) (want string)
+}{
+	{"killed", "3s", (*ordeal).killed},
+	{"stopped", "3s", (*ordeal).stopped},
+	{"terminated", "30s", (*ordeal).terminated},
+	{"cut off from its database", "30s", (*ordeal).cutOff},
+}
+
+// ordeal is one operation that meets one mishap at one step.
+type ordeal struct {
+	*site
+	step  step
+	place *place
+	first *process // the program that comes to the step
+}
+
+const only = "op-00000"
+
+// Whatever happens to the program at whatever step of an operation's way, the remote counts one request, the operation
+// is delivered, or uncertain where nobody can know, and a person's decision brings that to its end (contract E1, E2,
+// B2, B3, B5, B6, B9, C1; lifecycle invariants 1 and 7).
+func TestWhateverHappensAtAnyStepTheRemoteCountsOneRequest(t *testing.T) {
+	t.Parallel()
+	var running sync.WaitGroup
+	atOnce := make(chan struct{}, 12) // most of the time each waits for a lease to lapse
+	for _, p := range places {
+		for _, m := range mishaps {
+			for _, st := range steps {
+				running.Go(func() {
+					atOnce <- struct{}{}
+					defer func() { <-atOnce }()
+					t.Run(fmt.Sprintf("%s/%s/%s", p.name, m.name, st.name), func(t *testing.T) {
+						o := newOrdeal(t, p.make(t), st, m.lease)
+						o.isNow(m.happen(o))
+						o.review()
+						o.soundNow()
+					})
+				})
+			}
+		}
+	}
+	running.Wait()
+}
+
+// newOrdeal starts the program and returns when it is at the step.
+func newOrdeal(t testing.TB, p *place, st step, lease string) *ordeal {
+	t.Helper()
+	s := newSite(t, p.url, quick)
+	s.gate = gateAt(st.name)
+	s.uninvestigated("timeout: 5s", "timeout: 2s", "every: 200ms", "every: 50ms")
+	s.requests(1)
+	o := &ordeal{site: s, step: st, place: p}
+	o.first = o.armed(o.args(lease)...)
+	s.awaitGate(o.first)
+	return o
+}
+
+func (o *ordeal) args(lease string) []string {
+	return []string{
+		"run", "requests.jsonl", "--provider", "api.yaml", "--out", "out", "--lease", lease, "--poll", "100ms",
+		"--workers", "2", "--drain", "20s",
+	}
+}
+
+// uninvestigated writes the provider file without its way of looking for a lost job: what it would settle is to be
+// seen here.
+func (s *site) uninvestigated(replace ...string) {
+	s.Helper()
+	s.provider(replace...)
+	text, err := os.ReadFile(s.path("api.yaml"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.write("api.yaml", regexp.MustCompile(`(?m)^investigate:.*\n(^[ #].*\n)*`).ReplaceAll(text, nil))
+}
+
+// armed starts the program that asks at each step whether it may take it, on the way to the database that can be cut.
+func (o *ordeal) armed(args ...string) *process {
+	o.Helper()
+	path, err := armed()
+	if err != nil {
+		o.Fatal(err)
+	}
+	return o.startProgram(path, []string{"FENCEROW_DB=" + o.place.cutURL, variable + "=" + o.url + stepPath}, args...)
+}
+
+// again runs the program to its end, as a person does who finds that it is gone.
+func (o *ordeal) again() {
+	o.Helper()
+	p := o.start(o.args("10s")...)
+	o.ends(p, map[bool]int{true: 0, false: 3}[o.awaitEnd(p) == home])
+}
+
+func (o *ordeal) awaitEnd(p *process) string {
+	o.Helper()
+	o.wait(p, time.Minute)
+	return o.now()
+}
+
+func (o *ordeal) ends(p *process, want int) {
+	o.Helper()
+	if got := o.wait(p, time.Minute); got != want {
+		o.Errorf("the program ended with %d, want %d; the operation is %s\n%s", got, want, o.now(), tail(p.output()))
+	}
+}
+
+func (o *ordeal) killed() string {
+	o.first.kill9()
+	o.again()
+	return o.step.killed
+}
+
+// stopped has another program do what it can, lets what the remote holds come, and then lets the first one go on.
+func (o *ordeal) stopped() string {
+	o.freeze(o.first)
+	o.again()
+	o.gate.open()
+	_ = o.first.Process.Signal(syscall.SIGCONT)
+	o.ends(o.first, map[bool]int{true: 0, false: 3}[o.step.stopped == home])
+	return o.step.stopped
+}
+
+func (o *ordeal) terminated() string {
+	_ = o.first.Process.Signal(syscall.SIGTERM)
+	awaitLine(o.TB, o.first, "stopping", time.Minute)
+	o.gate.open()
+	status := o.wait(o.first, time.Minute)
+	o.isNow(o.step.terminated)
+	if want := map[bool]int{true: 0, false: 130}[o.now() == home]; status != want {
+		o.Errorf("the program ended with %d, want %d; the operation is %s\n%s", status, want, o.now(), tail(o.first.output()))
+	}
+	o.again()
+	return home
+}
+
+// cutOff has the database away until the program has noticed. Its lease lives on, so that it loses nothing.
+func (o *ordeal) cutOff() string {
+	o.place.cut()
+	o.gate.open()
+	o.awaitTrouble()
+	o.place.heal()
+	o.ends(o.first, 0)
+	return home
+}
+
+// awaitTrouble waits until the program says that its database does not answer or does not do its work, or has ended.
+func (o *ordeal) awaitTrouble() {
+	o.Helper()
+	for deadline := time.After(time.Minute); !strings.Contains(o.first.output(), "does not"); {
+		select {
+		case <-o.first.lines:
+		case <-o.first.ended:
+			return
+		case <-deadline:
+			o.Fatalf("the program does not say that its database is away:\n%s", tail(o.first.output()))
+		}
+	}
+}
+
+// isNow checks where the operation is, and that the remote counted no more than it had.
+func (o *ordeal) isNow(want string) {
+	o.Helper()
+	now := o.now()
+	if want == onItsWay && slices.Contains(further, now) {
+		now = onItsWay
+	}
+	if diff := cmp.Diff(want, now); diff != "" {
+		o.Errorf("where the operation is (-want +got):\n%s%s\n%s", diff, o.stdout("show", only), tail(o.first.output()))
+	}
+	count := o.remote.Counts()[only].Received
+	if most := max(o.step.sent, map[bool]int{true: 0, false: 1}[want == notSent || want == noAnswer]); count > most {
+		o.Errorf("the remote counts %d requests, want at most %d", count, most)
+	}
+}
+
+// now says where the operation is, in the words of the table.
+func (o *ordeal) now() string {
+	o.Helper()
+	op := o.operation()
+	switch {
+	case op.Delivery == "delivered":
+		return home
+	case op.Outcome != "" && op.Outcome != "succeeded":
+		return op.Outcome
+	}
+	return strings.TrimSpace(op.Phase + " " + op.UncertainReason + op.Delivery)
+}
+
+func (o *ordeal) operation() machine.Operation {
+	o.Helper()
+	store := o.open()
+	rows, err := store.Get(context.Background(), only)
+	if err != nil || len(rows) != 1 {
+		o.Fatalf("reading the operation: %d rows, %v", len(rows), err)
+	}
+	return machine.OperationOf(store.Program(), rows[0])
+}
+
+// soundNow checks the operation at its end: against the remote, its history, and its file.
+func (o *ordeal) soundNow() {
+	o.Helper()
+	m, err := machine.New(o.open(), machine.Config{})
+	if err != nil {
+		o.Fatal(err)
+	}
+	findings, err := m.Audit(context.Background(), only)
+	if err != nil || len(findings) > 0 {
+		o.Errorf("audit says %v, %v", findings, err)
+	}
+	op := o.operation()
+	o.checkAgainstTheRemote([]string{only}, map[string]operation{only: {
+		ID: only, Phase: op.Phase, Outcome: op.Outcome, Delivery: op.Delivery, RemoteJobID: op.RemoteJobID,
+		UncertainReason: op.UncertainReason, Attempts: int(op.Attempts), ObjectKey: op.ObjectKey,
+	}})
+}
