@@ -61,8 +61,15 @@ func (m *Memory) Bound() time.Duration { return 0 }
 // Close does nothing: the operations stay readable.
 func (m *Memory) Close() error { return nil }
 
-// Now is the clock that leases and due times are judged by.
-func (m *Memory) Now() time.Time { return m.now().Truncate(time.Microsecond).UTC() }
+// Now reads the clock that leases and due times are judged by.
+func (m *Memory) Now(ctx context.Context) (time.Time, error) {
+	if err := ctx.Err(); err != nil {
+		return time.Time{}, fmt.Errorf("read the clock: %w", err)
+	}
+	return m.moment(), nil
+}
+
+func (m *Memory) moment() time.Time { return m.now().Truncate(time.Microsecond).UTC() }
 
 // Apply fires an event on one operation.
 func (m *Memory) Apply(ctx context.Context, event string, params transitions.Params) (Answer, error) {
@@ -158,7 +165,7 @@ func (m *Memory) wakeful(rule *transitions.Rule) []string {
 		id             string
 		priority, wake int64
 	}
-	now := m.Now().UnixMicro()
+	now := m.moment().UnixMicro()
 	var found []candidate
 	for id, row := range m.rows {
 		wake := m.wakeAt(row)
@@ -208,7 +215,7 @@ type write struct {
 
 // judge evaluates an event on the operation that params name, and changes nothing yet.
 func (m *Memory) judge(rule *transitions.Rule, params transitions.Params) (Answer, *write, error) {
-	id, now := params["operation_id"].Text(), m.Now()
+	id, now := params["operation_id"].Text(), m.moment()
 	row := m.rows[id]
 	switch {
 	case rule.New && row != nil:

@@ -81,10 +81,10 @@ func (m *Memory) matches(row transitions.Row, q Query) bool {
 		return false
 	}
 	created := m.get(row, "created_at").Micros()
-	if q.MinAge > 0 && created > m.Now().Add(-q.MinAge).UnixMicro() {
+	if q.MinAge > 0 && created > m.moment().Add(-q.MinAge).UnixMicro() {
 		return false
 	}
-	if q.MaxAge > 0 && created < m.Now().Add(-q.MaxAge).UnixMicro() {
+	if q.MaxAge > 0 && created < m.moment().Add(-q.MaxAge).UnixMicro() {
 		return false
 	}
 	if q.After != nil {
@@ -125,7 +125,7 @@ func (m *Memory) Stats(ctx context.Context) ([]Stat, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.Now().UnixMicro()
+	now := m.moment().UnixMicro()
 	counts := map[Stat]*Stat{}
 	for _, row := range m.rows {
 		key := Stat{

@@ -59,6 +59,8 @@ type Reader interface {
 
 	// Stats counts operations by phase, outcome, delivery and uncertain reason.
 	Stats(ctx context.Context) ([]Stat, error)
+
+	ReviewReader
 }
 
 // Answer is what a statement said about one operation. Applied false and Exists false: there is no such operation.
@@ -119,6 +121,7 @@ type EvidenceEntry struct {
 	Owner       string
 	RemoteJobID string // raw, usable or not
 	Detail      []byte
+	Omitted     int64 // bytes that a reader left out at the end of Detail
 	At          time.Time
 }
 

@@ -80,7 +80,7 @@ var structural = []struct {
 }
 
 // ours are names that the statements give to what they compute beside a row.
-var ours = []string{"applied", "failed", "judged_at", "ordinal", "wake_at"}
+var ours = []string{"applied", "failed", "judged_at", "ordinal", "wake_at", "review_rank"}
 
 func (e *emitter) check() error {
 	if e.dialect != PostgreSQL && e.dialect != SQLite {

@@ -22,7 +22,7 @@ func (e *emitter) readers() []Reader {
 	if e.has("remote_job_id") {
 		readers = append(readers, e.readFind())
 	}
-	return readers
+	return append(readers, e.reviewReaders()...)
 }
 
 // clock is the wall clock of a statement that changes nothing.
@@ -56,32 +56,40 @@ func (e *emitter) readFind() Reader {
 func (e *emitter) readList() Reader {
 	s := e.at(&placeholders{}, "o", e.clock())
 	var where []string
-	unless := func(param string, kind transitions.Kind, cond string) {
-		where = append(where, fmt.Sprintf("(%s IS NULL OR %s)", s.param(param, kind), cond))
-	}
 	for _, f := range []struct{ param, column string }{
 		{"phase", "phase"}, {"outcome", "outcome"}, {"reason", "uncertain_reason"}, {"kind", "kind"},
 		{"provider", "provider"}, {"account", "account"}, {"delivery", "delivery"},
 	} {
-		cond := "false" // nothing has what the table does not know
-		if e.has(f.column) {
-			cond = s.column(f.column) + " = " + s.param(f.param, transitions.Text)
-		}
-		unless(f.param, transitions.Text, cond)
+		where = append(where, e.unless(s, f.param, transitions.Text, f.column))
 	}
-	unless("marked", transitions.Bool, "("+e.marked()+") = "+s.param("marked", transitions.Bool))
-	for _, f := range []struct{ param, sign string }{{"min_age_ms", "<="}, {"max_age_ms", ">="}} {
-		age := transitions.Param(f.param, transitions.Int)
-		earlier := s.now + " - " + s.expr(age, transitions.Int)
-		if e.dialect == PostgreSQL {
-			earlier += " * interval '1 millisecond'"
-		}
-		unless(f.param, transitions.Int, "o.created_at "+f.sign+" "+earlier)
-	}
-	unless("after_created_at", transitions.Time, fmt.Sprintf("(o.created_at, o.operation_id) < (%s, %s)",
-		s.param("after_created_at", transitions.Time), s.param("after_operation_id", transitions.Text)))
+	where = append(where, orNull(s, "marked", transitions.Bool, "("+e.marked()+") = "+s.param("marked", transitions.Bool)),
+		e.aged(s, "min_age_ms", "<="), e.aged(s, "max_age_ms", ">="),
+		orNull(s, "after_created_at", transitions.Time, fmt.Sprintf("(o.created_at, o.operation_id) < (%s, %s)",
+			s.param("after_created_at", transitions.Time), s.param("after_operation_id", transitions.Text))))
 	return e.reader(ReadList, s, fmt.Sprintf("SELECT %s\nFROM %s AS o\nWHERE %s\nORDER BY o.created_at DESC, o.operation_id DESC\nLIMIT %s",
 		idents("o.", e.columns), e.names.operations(), strings.Join(where, "\n  AND "), s.param(Limit, transitions.Int)))
+}
+
+// orNull is a condition that holds where its parameter was not given.
+func orNull(s site, param string, kind transitions.Kind, cond string) string {
+	return fmt.Sprintf("(%s IS NULL OR %s)", s.param(param, kind), cond)
+}
+
+// unless selects by a column where the parameter was given. Nothing has what the table does not know.
+func (e *emitter) unless(s site, param string, kind transitions.Kind, column string) string {
+	if !e.has(column) {
+		return orNull(s, param, kind, "false")
+	}
+	return orNull(s, param, kind, s.column(column)+" = "+s.param(param, kind))
+}
+
+// aged selects by how long ago a row was created.
+func (e *emitter) aged(s site, param, sign string) string {
+	earlier := s.now + " - " + s.expr(transitions.Param(param, transitions.Int), transitions.Int)
+	if e.dialect == PostgreSQL {
+		earlier += " * interval '1 millisecond'"
+	}
+	return orNull(s, param, transitions.Int, "o.created_at "+sign+" "+earlier)
 }
 
 // marked tells whether a row has a mark, as far as the table knows marks.
@@ -102,10 +110,14 @@ func (e *emitter) readHistory() Reader {
 	s := e.at(&placeholders{}, "h", e.clock())
 	changes := "h.changes"
 	if e.dialect == PostgreSQL {
-		changes = "h.changes::text AS changes"
+		changes = "h.changes::text"
 	}
-	return e.reader(ReadHistory, s, fmt.Sprintf("SELECT h.seq, h.operation_id, h.event, h.from_phase, h.to_phase, h.owner, h.revision, h.reason, h.reviewer, h.detail, %s, h.at\nFROM %s AS h\nWHERE h.operation_id = %s\nORDER BY h.seq",
-		changes, e.names.history(), s.param("operation_id", transitions.Text)))
+	return e.reader(ReadHistory, s, fmt.Sprintf("SELECT %s\nFROM %s AS h\nWHERE h.operation_id = %s\nORDER BY h.seq",
+		historyRow(changes), e.names.history(), s.param("operation_id", transitions.Text)))
+}
+
+func historyRow(changes string) string {
+	return "h.seq, h.operation_id, h.event, h.from_phase, h.to_phase, h.owner, h.revision, h.reason, h.reviewer, h.detail, " + changes + " AS changes, h.at"
 }
 
 func (e *emitter) readEvidence() Reader {

@@ -69,6 +69,9 @@ func (e *emitter) operationsTable() string {
 		add(ident(c.Name), e.columnRest(c))
 	}
 	add("wake_at", e.typeOf(transitions.Time)+" GENERATED ALWAYS AS ("+e.wakeAt()+") STORED")
+	if rank := e.reviewRank(); rank != "" {
+		add("review_rank", e.typeOf(transitions.Int)+" GENERATED ALWAYS AS ("+rank+") STORED")
+	}
 	for _, c := range e.program.Columns {
 		if check := e.columnCheck(c); check != "" {
 			lines = append(lines, fmt.Sprintf("  CONSTRAINT %s CHECK (%s)", quoted(c.Name+"_allowed"), check))
@@ -86,7 +89,7 @@ func (e *emitter) operationsTable() string {
 }
 
 func (e *emitter) columnNames() []string {
-	names := []string{"wake_at"}
+	names := []string{"wake_at", "review_rank"}
 	for _, c := range e.program.Columns {
 		names = append(names, ident(c.Name))
 	}
@@ -188,6 +191,9 @@ func (e *emitter) operationsIndexes() []string {
 	}
 	if e.has("remote_job_id") {
 		indexes = append(indexes, e.index("operations_remote_job_id", "UNIQUE ", on, "provider, account, remote_job_id", "remote_job_id IS NOT NULL"))
+	}
+	if e.reviewRank() != "" {
+		indexes = append(indexes, e.index("operations_review", "", on, "review_rank, created_at, operation_id", "review_rank IS NOT NULL"))
 	}
 	if e.has("redo_of") {
 		indexes = append(indexes, e.index("operations_redo_of", "UNIQUE ", on, "redo_of", "redo_of IS NOT NULL"))

@@ -119,12 +119,7 @@ func (s *stand) engine(c machine.Config) *machine.Machine {
 // now reads the database's clock.
 func (s *stand) now() time.Time {
 	s.Helper()
-	if s.memory != nil {
-		return s.memory.Now()
-	}
-	now, err := s.store.(interface {
-		Now(context.Context) (time.Time, error)
-	}).Now(context.Background())
+	now, err := s.store.Now(context.Background())
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -141,7 +136,7 @@ func (s *stand) fromNow(id, column string, d time.Duration) {
 	var err error
 	if s.memory != nil {
 		row := s.op(id).Row()
-		row[s.store.Program().Column(column)] = transitions.TimeValue(s.memory.Now().Add(d))
+		row[s.store.Program().Column(column)] = transitions.TimeValue(s.now().Add(d))
 		err = s.memory.Put(row)
 	} else {
 		err = s.exec(fmt.Sprintf("UPDATE fencerow_operations SET %s = %s WHERE operation_id = $2", column, now), d.Milliseconds(), id)

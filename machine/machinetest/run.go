@@ -90,6 +90,11 @@ var clauses = []clause{
 	{"reads give what exists, and nothing for what does not", readsWhatExists},
 	{"a list pages newest first and misses nothing", listPages},
 	{"a list filters by every field", listFilters},
+	{"D2 the review list has marked operations first, duplicates before all", reviewOrder},
+	{"D2 the review list pages and misses nothing", reviewPages},
+	{"D2 the review list filters by every field", reviewFilters},
+	{"D2 the last history and evidence of many operations, and who sent them", recentOfEach},
+	{"what repeats an operation is found by it", redoneOnes},
 	{"stats count and time what is due and leased", statsCount},
 	{"a call whose context is over does not run", deadContext},
 }

@@ -123,7 +123,7 @@ func (g *stage) before(step *storyStep) error {
 // MemorySubject is an empty memory store as the suites and batteries of this package take it.
 func MemorySubject(p *transitions.Program) Subject {
 	store := machine.NewMemory(p)
-	return Subject{Store: store, Put: puts(store), Now: func(context.Context) (time.Time, error) { return store.Now(), nil }}
+	return Subject{Store: store, Put: puts(store), Now: store.Now}
 }
 
 func puts(store *machine.Memory) func(context.Context, ...transitions.Row) error {

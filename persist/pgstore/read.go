@@ -37,19 +37,7 @@ func (s *Store) readRows(ctx context.Context, name, what string, args ...any) ([
 
 // Get reads operations by id.
 func (s *Store) Get(ctx context.Context, ids ...string) ([]transitions.Row, error) {
-	var known []string
-	for _, id := range ids {
-		if storable(id) { // no operation has another one
-			known = append(known, id)
-		}
-	}
-	if s.runner.takesArrays() {
-		if known == nil {
-			known = []string{}
-		}
-		return s.readRows(ctx, persist.ReadGet, "read operations", known)
-	}
-	return s.readRows(ctx, persist.ReadGet, "read operations", arrayText(known))
+	return s.readRows(ctx, persist.ReadGet, "read operations", s.list(ids))
 }
 
 // Find reads the operation that holds a remote job id.
@@ -96,8 +84,12 @@ func (s *Store) History(ctx context.Context, id string) ([]machine.HistoryEntry,
 	if !storable(id) {
 		return nil, ctx.Err()
 	}
+	return s.readHistory(ctx, persist.ReadHistory, fmt.Sprintf("read the history of operation %q", id), id)
+}
+
+func (s *Store) readHistory(ctx context.Context, name, what string, args ...any) ([]machine.HistoryEntry, error) {
 	var found []machine.HistoryEntry
-	err := s.read(ctx, persist.ReadHistory, fmt.Sprintf("read the history of operation %q", id), []any{id}, func(r row) error {
+	err := s.read(ctx, name, what, args, func(r row) error {
 		var e machine.HistoryEntry
 		var from, owner, reason, reviewer, detail *string
 		err := r.Scan(&e.Seq, &e.OperationID, &e.Event, &from, &e.To, &owner, &e.Revision, &reason, &reviewer, &detail, &e.Changes, &e.At)
@@ -116,15 +108,27 @@ func (s *Store) Evidence(ctx context.Context, id string) ([]machine.EvidenceEntr
 	if !storable(id) {
 		return nil, ctx.Err()
 	}
+	return s.readEvidence(ctx, persist.ReadEvidence, fmt.Sprintf("read the evidence of operation %q", id), false, id)
+}
+
+// readEvidence reads evidence; cut says that the statement gives the detail's whole length as a last column.
+func (s *Store) readEvidence(ctx context.Context, name, what string, cut bool, args ...any) ([]machine.EvidenceEntry, error) {
 	var found []machine.EvidenceEntry
-	err := s.read(ctx, persist.ReadEvidence, fmt.Sprintf("read the evidence of operation %q", id), []any{id}, func(r row) error {
+	err := s.read(ctx, name, what, args, func(r row) error {
 		var e machine.EvidenceEntry
 		var operation, provider, account, kind, owner, job *string
 		var revision *int64
-		err := r.Scan(&e.Seq, &operation, &provider, &account, &kind, &revision, &owner, &job, &e.Detail, &e.At)
+		into := []any{&e.Seq, &operation, &provider, &account, &kind, &revision, &owner, &job, &e.Detail, &e.At}
+		if cut {
+			into = append(into, &e.Omitted)
+		}
+		err := r.Scan(into...)
 		e.OperationID, e.Provider, e.Account, e.Kind, e.Owner, e.RemoteJobID = orEmpty(operation), orEmpty(provider), orEmpty(account), orEmpty(kind), orEmpty(owner), orEmpty(job)
 		if revision != nil {
 			e.Revision = *revision
+		}
+		if cut {
+			e.Omitted -= int64(len(e.Detail))
 		}
 		e.At = e.At.UTC()
 		found = append(found, e)

@@ -116,8 +116,12 @@ func (s *Store) List(ctx context.Context, q machine.Query) ([]transitions.Row, e
 
 // History reads an operation's history, oldest first.
 func (s *Store) History(ctx context.Context, id string) ([]machine.HistoryEntry, error) {
+	return s.readHistory(ctx, persist.ReadHistory, fmt.Sprintf("read the history of operation %q", id), idParam(id))
+}
+
+func (s *Store) readHistory(ctx context.Context, name, what string, params transitions.Params) ([]machine.HistoryEntry, error) {
 	var all []machine.HistoryEntry
-	err := s.read(ctx, persist.ReadHistory, fmt.Sprintf("read the history of operation %q", id), idParam(id), func(rows *sql.Rows) error {
+	err := s.read(ctx, name, what, params, func(rows *sql.Rows) error {
 		var e machine.HistoryEntry
 		var from, owner, reason, reviewer, detail sql.NullString
 		var at sql.NullInt64
@@ -134,18 +138,30 @@ func (s *Store) History(ctx context.Context, id string) ([]machine.HistoryEntry,
 
 // Evidence reads what was noted about an operation, oldest first.
 func (s *Store) Evidence(ctx context.Context, id string) ([]machine.EvidenceEntry, error) {
+	return s.readEvidence(ctx, persist.ReadEvidence, fmt.Sprintf("read the evidence of operation %q", id), false, idParam(id))
+}
+
+// readEvidence reads evidence; cut says that the statement gives the detail's whole length as a last column.
+func (s *Store) readEvidence(ctx context.Context, name, what string, cut bool, params transitions.Params) ([]machine.EvidenceEntry, error) {
 	var all []machine.EvidenceEntry
-	err := s.read(ctx, persist.ReadEvidence, fmt.Sprintf("read the evidence of operation %q", id), idParam(id), func(rows *sql.Rows) error {
+	err := s.read(ctx, name, what, params, func(rows *sql.Rows) error {
 		var e machine.EvidenceEntry
 		var operation, provider, account, kind, owner, remote sql.NullString
 		var revision, at sql.NullInt64
 		var detail any
-		if err := rows.Scan(&e.Seq, &operation, &provider, &account, &kind, &revision, &owner, &remote, &detail, &at); err != nil {
+		into := []any{&e.Seq, &operation, &provider, &account, &kind, &revision, &owner, &remote, &detail, &at}
+		if cut {
+			into = append(into, &e.Omitted)
+		}
+		if err := rows.Scan(into...); err != nil {
 			return err
 		}
 		raw, err := found(transitions.Bytes, detail)
 		e.OperationID, e.Provider, e.Account, e.Kind = operation.String, provider.String, account.String, kind.String
 		e.Revision, e.Owner, e.RemoteJobID, e.Detail, e.At = revision.Int64, owner.String, remote.String, raw.Bytes(), moment(at)
+		if cut {
+			e.Omitted -= int64(len(e.Detail))
+		}
 		all = append(all, e)
 		return err
 	})

@@ -26,7 +26,7 @@ LIMIT ?13;
 
 -- history
 -- params: operation_id
-SELECT h.seq, h.operation_id, h.event, h.from_phase, h.to_phase, h.owner, h.revision, h.reason, h.reviewer, h.detail, h.changes, h.at
+SELECT h.seq, h.operation_id, h.event, h.from_phase, h.to_phase, h.owner, h.revision, h.reason, h.reviewer, h.detail, h.changes AS changes, h.at
 FROM "fencerow_history" AS h
 WHERE h.operation_id = ?1
 ORDER BY h.seq;
@@ -54,3 +54,60 @@ ORDER BY 1, 2, 3, 4;
 SELECT o.operation_id, o.kind, o.provider, o.account, o.phase, o.next_action, o.request, o.priority, o.not_before, o.wants_delivery, o.can_investigate, o.remote_job_id, o.late_remote_job_id, o.evidence_seq, o.keep, o.lease_owner, o.lease_until, o.revision, o.due_at, o.attempts, o.delivery_attempts, o.submitted_at, o.outcome, o.delivery, o.object_key, o.object_sha256, o.object_bytes, o.snapshot, o.uncertain_reason, o.quarantine_until, o.observe_deadline, o.not_found_until, o.cancel_requested_at, o.duplicate_suspected, o.outcome_contradicted, o.not_created_revision, o.not_created_attempts, o.redo_of, o.observe_deadline_ms, o.not_found_grace_ms, o.quarantine_ms, o.delivery_attempts_max, o.created_at, o.updated_at
 FROM "fencerow_operations" AS o
 WHERE o.provider = ?1 AND o.account = ?2 AND o.remote_job_id = ?3;
+
+-- review
+-- params: reason, kind, provider, account, min_age_ms, max_age_ms, after_rank, after_created_at, after_operation_id, limit
+SELECT o.operation_id, o.kind, o.provider, o.account, o.phase, o.next_action, o.request, o.priority, o.not_before, o.wants_delivery, o.can_investigate, o.remote_job_id, o.late_remote_job_id, o.evidence_seq, o.keep, o.lease_owner, o.lease_until, o.revision, o.due_at, o.attempts, o.delivery_attempts, o.submitted_at, o.outcome, o.delivery, o.object_key, o.object_sha256, o.object_bytes, o.snapshot, o.uncertain_reason, o.quarantine_until, o.observe_deadline, o.not_found_until, o.cancel_requested_at, o.duplicate_suspected, o.outcome_contradicted, o.not_created_revision, o.not_created_attempts, o.redo_of, o.observe_deadline_ms, o.not_found_grace_ms, o.quarantine_ms, o.delivery_attempts_max, o.created_at, o.updated_at
+FROM "fencerow_operations" AS o
+WHERE o.review_rank IS NOT NULL
+  AND (?1 IS NULL OR o.uncertain_reason = ?1)
+  AND (?2 IS NULL OR o.kind = ?2)
+  AND (?3 IS NULL OR o.provider = ?3)
+  AND (?4 IS NULL OR o.account = ?4)
+  AND (?5 IS NULL OR o.created_at <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) - ?5)
+  AND (?6 IS NULL OR o.created_at >= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) - ?6)
+  AND (o.review_rank, o.created_at, o.operation_id) > (?7, ?8, ?9)
+ORDER BY o.review_rank, o.created_at, o.operation_id
+LIMIT ?10;
+
+-- review_count
+-- params: reason, kind, provider, account, min_age_ms, max_age_ms, after_rank
+SELECT count(*)
+FROM "fencerow_operations" AS o
+WHERE o.review_rank IS NOT NULL
+  AND (?1 IS NULL OR o.uncertain_reason = ?1)
+  AND (?2 IS NULL OR o.kind = ?2)
+  AND (?3 IS NULL OR o.provider = ?3)
+  AND (?4 IS NULL OR o.account = ?4)
+  AND (?5 IS NULL OR o.created_at <= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) - ?5)
+  AND (?6 IS NULL OR o.created_at >= CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) - ?6)
+  AND o.review_rank >= ?7;
+
+-- redone
+-- params: operation_ids
+SELECT o.operation_id, o.kind, o.provider, o.account, o.phase, o.next_action, o.request, o.priority, o.not_before, o.wants_delivery, o.can_investigate, o.remote_job_id, o.late_remote_job_id, o.evidence_seq, o.keep, o.lease_owner, o.lease_until, o.revision, o.due_at, o.attempts, o.delivery_attempts, o.submitted_at, o.outcome, o.delivery, o.object_key, o.object_sha256, o.object_bytes, o.snapshot, o.uncertain_reason, o.quarantine_until, o.observe_deadline, o.not_found_until, o.cancel_requested_at, o.duplicate_suspected, o.outcome_contradicted, o.not_created_revision, o.not_created_attempts, o.redo_of, o.observe_deadline_ms, o.not_found_grace_ms, o.quarantine_ms, o.delivery_attempts_max, o.created_at, o.updated_at
+FROM "fencerow_operations" AS o
+WHERE o.redo_of IN (SELECT i.value FROM json_each(?1) AS i)
+ORDER BY o.operation_id;
+
+-- recent
+-- params: operation_ids, limit
+SELECT h.seq, h.operation_id, h.event, h.from_phase, h.to_phase, h.owner, h.revision, h.reason, h.reviewer, h.detail, '' AS changes, h.at
+FROM json_each(?1) AS i
+CROSS JOIN "fencerow_history" AS h ON h.seq IN (
+  SELECT seq FROM (SELECT e.seq FROM "fencerow_history" AS e WHERE e.operation_id = i.value ORDER BY e.seq DESC LIMIT ?2) AS l
+  UNION
+  SELECT seq FROM (SELECT e.seq FROM "fencerow_history" AS e WHERE e.operation_id = i.value AND e.from_phase <> e.to_phase AND e.to_phase IN ('submitting') ORDER BY e.seq DESC LIMIT 1) AS l
+  UNION
+  SELECT seq FROM (SELECT e.seq FROM "fencerow_history" AS e WHERE e.operation_id = i.value AND e.from_phase <> e.to_phase AND e.to_phase = 'uncertain' ORDER BY e.seq DESC LIMIT 1) AS l
+)
+ORDER BY h.operation_id, h.seq;
+
+-- traces
+-- params: operation_ids, limit, detail_bytes
+SELECT v.seq, v.operation_id, v.provider, v.account, v.kind, v.revision, v.owner, v.remote_job_id, substr(v.detail, 1, ?3) AS detail, v.at, coalesce(length(v.detail), 0) AS detail_length
+FROM json_each(?1) AS i
+CROSS JOIN "fencerow_evidence" AS v ON v.seq IN (
+  SELECT seq FROM (SELECT e.seq FROM "fencerow_evidence" AS e WHERE e.operation_id = i.value ORDER BY e.seq DESC LIMIT ?2) AS l
+)
+ORDER BY v.operation_id, v.seq;

@@ -53,6 +53,7 @@ CREATE TABLE "fencerow_operations" (
   created_at            timestamptz NOT NULL,
   updated_at            timestamptz NOT NULL,
   wake_at               timestamptz GENERATED ALWAYS AS (coalesce(greatest(due_at, lease_until), CASE WHEN phase IN ('prepared', 'submitting', 'submitted', 'observing', 'delivering') THEN created_at END)) STORED,
+  review_rank           bigint GENERATED ALWAYS AS (CASE WHEN duplicate_suspected THEN 0 WHEN outcome_contradicted THEN 1 WHEN phase = 'uncertain' THEN 2 END) STORED,
   CONSTRAINT "phase_allowed" CHECK (phase IN ('prepared', 'submitting', 'submitted', 'observing', 'terminal', 'delivering', 'uncertain')),
   CONSTRAINT "next_action_allowed" CHECK (next_action IN ('dispatch', 'observe', 'deliver', 'investigate', 'review')),
   CONSTRAINT "not_before_allowed" CHECK (not_before BETWEEN '0001-01-01T00:00:00Z' AND '9999-12-31T23:59:59Z'),
@@ -88,6 +89,9 @@ CREATE INDEX "fencerow_operations_newest"
 CREATE UNIQUE INDEX "fencerow_operations_remote_job_id"
   ON "fencerow_operations" (provider, account, remote_job_id)
   WHERE remote_job_id IS NOT NULL;
+CREATE INDEX "fencerow_operations_review"
+  ON "fencerow_operations" (review_rank, created_at, operation_id)
+  WHERE review_rank IS NOT NULL;
 CREATE UNIQUE INDEX "fencerow_operations_redo_of"
   ON "fencerow_operations" (redo_of)
   WHERE redo_of IS NOT NULL;

@@ -53,6 +53,7 @@ CREATE TABLE "fencerow_operations" (
   created_at            INTEGER NOT NULL,
   updated_at            INTEGER NOT NULL,
   wake_at               INTEGER GENERATED ALWAYS AS (coalesce(max(coalesce(due_at, lease_until), coalesce(lease_until, due_at)), CASE WHEN phase IN ('prepared', 'submitting', 'submitted', 'observing', 'delivering') THEN created_at END)) STORED,
+  review_rank           INTEGER GENERATED ALWAYS AS (CASE WHEN duplicate_suspected THEN 0 WHEN outcome_contradicted THEN 1 WHEN phase = 'uncertain' THEN 2 END) STORED,
   CONSTRAINT "phase_allowed" CHECK (phase IN ('prepared', 'submitting', 'submitted', 'observing', 'terminal', 'delivering', 'uncertain')),
   CONSTRAINT "next_action_allowed" CHECK (next_action IN ('dispatch', 'observe', 'deliver', 'investigate', 'review')),
   CONSTRAINT "not_before_allowed" CHECK (not_before BETWEEN -62135596800000 AND 253402300799000),
@@ -92,6 +93,9 @@ CREATE INDEX "fencerow_operations_newest"
 CREATE UNIQUE INDEX "fencerow_operations_remote_job_id"
   ON "fencerow_operations" (provider, account, remote_job_id)
   WHERE remote_job_id IS NOT NULL;
+CREATE INDEX "fencerow_operations_review"
+  ON "fencerow_operations" (review_rank, created_at, operation_id)
+  WHERE review_rank IS NOT NULL;
 CREATE UNIQUE INDEX "fencerow_operations_redo_of"
   ON "fencerow_operations" (redo_of)
   WHERE redo_of IS NOT NULL;
