@@ -19,13 +19,14 @@ type Memory struct {
 	program *transitions.Program
 	now     func() time.Time
 
-	mu       sync.Mutex
-	rows     map[string]transitions.Row
-	holders  map[remoteJob]string // operation ids by the remote job that they hold
-	redone   map[string]string    // operation ids by the operation that they redo
-	history  map[string][]HistoryEntry
-	evidence map[string][]EvidenceEntry
-	noted    int64 // the last sequence number of history and evidence
+	mu        sync.Mutex
+	rows      map[string]transitions.Row
+	holders   map[remoteJob]string // operation ids by the remote job that they hold
+	redone    map[string]string    // operation ids by the operation that they redo
+	history   map[string][]HistoryEntry
+	evidence  map[string][]EvidenceEntry
+	unmatched []EvidenceEntry // of no operation
+	noted     int64           // the last sequence number of history and evidence
 }
 
 var _ Store = (*Memory)(nil)

@@ -36,6 +36,10 @@ type Store interface {
 	// it.
 	Take(ctx context.Context, event string, params transitions.Params) ([]transitions.Row, error)
 
+	// NoteUnmatched appends evidence about a remote job that no operation holds: OperationID, Seq and At are not read.
+	// An equal one (provider, account, remote job id, kind and detail) that is seen there is not appended again.
+	NoteUnmatched(ctx context.Context, e EvidenceEntry) error
+
 	// Close releases what the store opened. It does not close what the caller handed in.
 	Close() error
 }
@@ -56,6 +60,12 @@ type Reader interface {
 
 	// Evidence reads what was noted about an operation, oldest first.
 	Evidence(ctx context.Context, id string) ([]EvidenceEntry, error)
+
+	// EvidenceNaming reads the evidence that names a remote job id, of every operation and of none, oldest first.
+	EvidenceNaming(ctx context.Context, provider, account, remoteJobID string) ([]EvidenceEntry, error)
+
+	// Unmatched reads a page of the evidence that belongs to no operation.
+	Unmatched(ctx context.Context, q UnmatchedQuery) ([]Unmatched, error)
 
 	// Stats counts operations by phase, outcome, delivery and uncertain reason.
 	Stats(ctx context.Context) ([]Stat, error)
@@ -123,6 +133,26 @@ type EvidenceEntry struct {
 	Detail      []byte
 	Omitted     int64 // bytes that a reader left out at the end of Detail
 	At          time.Time
+}
+
+// UnmatchedQuery pages the evidence that belongs to no operation.
+type UnmatchedQuery struct {
+	Newest bool  // newest first, not oldest first
+	After  int64 // the last Seq of the page before; 0: from the start
+	Limit  int   // 0 means 100
+}
+
+// Unmatched is evidence that belongs to no operation, and who knows its remote job by now. EvidenceNaming has its
+// detail.
+type Unmatched struct {
+	Seq               int64
+	Provider, Account string
+	Kind              string
+	RemoteJobID       string
+	At                time.Time
+	Holder            string // the operation that holds the remote job id; "" if none does
+	Outcome           string // the holder's; "" while it has none
+	Told              bool   // some operation was told of the job as its own, whether it holds the id or not
 }
 
 // Stat is one line of the counts.

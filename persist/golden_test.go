@@ -69,6 +69,14 @@ func TestTheReadersAreAsTheyWereReadAndCommitted(t *testing.T) {
 	}
 }
 
+func TestEvidenceOfNoOperationIsNotedAsItWasReadAndCommitted(t *testing.T) {
+	for _, d := range dialects {
+		step := compiled(t, d, persist.Names{}).NoteUnmatched
+		text := fmt.Sprintf("%s\n-- params: %s\n%s;\n", header, strings.Join(step.Params, ", "), step.SQL)
+		golden.Compare(t, filepath.Join("testdata", "note_unmatched."+string(d)+".sql"), []byte(text))
+	}
+}
+
 func TestTheTablesAreAsTheyWereReadAndCommitted(t *testing.T) {
 	for _, d := range dialects {
 		var b strings.Builder

@@ -9,18 +9,22 @@ import (
 
 // The names of the reading statements.
 const (
-	ReadGet      = "get"      // operations by id: PostgreSQL an array, SQLite one
-	ReadFind     = "find"     // the operation of a provider, account and remote job id
-	ReadList     = "list"     // a page of operations, newest first
-	ReadHistory  = "history"  // of one operation, oldest first
-	ReadEvidence = "evidence" // of one operation, oldest first
-	ReadStats    = "stats"    // counts
+	ReadGet       = "get"              // operations by id: PostgreSQL an array, SQLite one
+	ReadFind      = "find"             // the operation of a provider, account and remote job id
+	ReadList      = "list"             // a page of operations, newest first
+	ReadHistory   = "history"          // of one operation, oldest first
+	ReadEvidence  = "evidence"         // of one operation, oldest first
+	ReadNaming    = "naming"           // the evidence that names a remote job id, oldest first
+	ReadUnmatched = "unmatched"        // a page of the evidence of no operation, oldest first
+	ReadNewest    = "unmatched_newest" // the same, newest first
+	ReadStats     = "stats"            // counts
 )
 
 func (e *emitter) readers() []Reader {
 	readers := []Reader{e.readGet(), e.readList(), e.readHistory(), e.readEvidence(), e.readStats()}
 	if e.has("remote_job_id") {
-		readers = append(readers, e.readFind())
+		readers = append(readers, e.readFind(), e.readNaming(),
+			e.readUnmatched(ReadUnmatched, "ASC", ">"), e.readUnmatched(ReadNewest, "DESC", "<"))
 	}
 	return append(readers, e.reviewReaders()...)
 }
@@ -122,8 +126,8 @@ func historyRow(changes string) string {
 
 func (e *emitter) readEvidence() Reader {
 	s := e.at(&placeholders{}, "v", e.clock())
-	return e.reader(ReadEvidence, s, fmt.Sprintf("SELECT v.seq, v.operation_id, v.provider, v.account, v.kind, v.revision, v.owner, v.remote_job_id, v.detail, v.at\nFROM %s AS v\nWHERE v.operation_id = %s\nORDER BY v.seq",
-		e.names.evidence(), s.param("operation_id", transitions.Text)))
+	return e.reader(ReadEvidence, s, fmt.Sprintf("SELECT %s\nFROM %s AS v\nWHERE v.operation_id = %s\nORDER BY v.seq",
+		evidenceRead, e.names.evidence(), s.param("operation_id", transitions.Text)))
 }
 
 func (e *emitter) readStats() Reader {

@@ -41,6 +41,9 @@ type Set struct {
 	Statements []Statement // in the table's order; one, then batch or sweep
 	Many       []Statement // in the table's order; none in SQLite
 	Readers    []Reader
+
+	// NoteUnmatched appends evidence that belongs to no operation, unless an equal one is there.
+	NoteUnmatched Step
 }
 
 // Statement finds an event's statement in a form, nil if there is none.

@@ -60,6 +60,30 @@ func (f *fixture) plan(s persist.Statement) string {
 	return strings.Join(lines, "\n")
 }
 
+// What no operation is known to hold is found by its job and paged through by an index, whatever else there is.
+func TestEvidenceOfNoOperationIsFoundWithoutReadingTheRest(t *testing.T) {
+	t.Parallel()
+	f := open(t, file(t), sqlitestore.Options{})
+	set, err := persist.Compile(f.Program(), persist.SQLite, persist.Names{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := map[string]persist.Statement{"note_unmatched": {SQL: set.NoteUnmatched.SQL, Params: set.NoteUnmatched.Params}}
+	for _, name := range []string{persist.ReadNaming, persist.ReadUnmatched, persist.ReadNewest} {
+		r := set.Reader(name)
+		texts[name] = persist.Statement{Event: name, SQL: r.SQL, Params: r.Params}
+	}
+	for name, s := range texts {
+		plan := f.plan(s)
+		for line := range strings.Lines(plan) {
+			if strings.HasPrefix(line, "SCAN") && !strings.HasPrefix(line, "SCAN p") && !strings.HasPrefix(line, "SCAN CONSTANT ROW") ||
+				strings.HasPrefix(line, "USE TEMP B-TREE") && name == persist.ReadNaming {
+				t.Errorf("%s reads what it need not:\n%s", name, plan)
+			}
+		}
+	}
+}
+
 func TestAStoreWithAPrefixFindsItsOwnIndexes(t *testing.T) {
 	t.Parallel()
 	f := open(t, file(t), sqlitestore.Options{Names: persist.Names{Prefix: "other \"x\"_"}})

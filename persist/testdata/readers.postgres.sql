@@ -55,6 +55,47 @@ SELECT o.operation_id, o.kind, o.provider, o.account, o.phase, o.next_action, o.
 FROM "fencerow_operations" AS o
 WHERE o.provider = $1::text AND o.account = $2::text AND o.remote_job_id = $3::text;
 
+-- naming
+-- params: provider, account, remote_job_id
+SELECT v.seq, v.operation_id, v.provider, v.account, v.kind, v.revision, v.owner, v.remote_job_id, v.detail, v.at
+FROM "fencerow_evidence" AS v
+WHERE v.provider = $1::text AND v.account = $2::text AND v.remote_job_id = $3::text
+ORDER BY v.seq;
+
+-- unmatched
+-- params: after, limit
+WITH page AS MATERIALIZED (
+  SELECT v.seq, v.provider, v.account, v.kind, v.remote_job_id, v.at
+  FROM "fencerow_evidence" AS v
+  WHERE v.operation_id IS NULL AND v.seq > $1::bigint
+  ORDER BY v.operation_id ASC, v.seq ASC
+  LIMIT $2::bigint
+)
+SELECT p.seq, p.provider, p.account, p.kind, p.remote_job_id, p.at, o.operation_id AS holder, o.outcome AS outcome, EXISTS (
+    SELECT 1 FROM "fencerow_evidence" AS k
+    WHERE k.provider = p.provider AND k.account = p.account AND k.remote_job_id = p.remote_job_id
+      AND k.operation_id IS NOT NULL AND k.kind = 'accepted') AS told
+FROM page AS p
+LEFT JOIN "fencerow_operations" AS o ON o.provider = p.provider AND o.account = p.account AND o.remote_job_id = p.remote_job_id
+ORDER BY p.seq ASC;
+
+-- unmatched_newest
+-- params: after, limit
+WITH page AS MATERIALIZED (
+  SELECT v.seq, v.provider, v.account, v.kind, v.remote_job_id, v.at
+  FROM "fencerow_evidence" AS v
+  WHERE v.operation_id IS NULL AND v.seq < $1::bigint
+  ORDER BY v.operation_id DESC, v.seq DESC
+  LIMIT $2::bigint
+)
+SELECT p.seq, p.provider, p.account, p.kind, p.remote_job_id, p.at, o.operation_id AS holder, o.outcome AS outcome, EXISTS (
+    SELECT 1 FROM "fencerow_evidence" AS k
+    WHERE k.provider = p.provider AND k.account = p.account AND k.remote_job_id = p.remote_job_id
+      AND k.operation_id IS NOT NULL AND k.kind = 'accepted') AS told
+FROM page AS p
+LEFT JOIN "fencerow_operations" AS o ON o.provider = p.provider AND o.account = p.account AND o.remote_job_id = p.remote_job_id
+ORDER BY p.seq DESC;
+
 -- review
 -- params: reason, kind, provider, account, min_age_ms, max_age_ms, after_rank, after_created_at, after_operation_id, limit
 SELECT o.operation_id, o.kind, o.provider, o.account, o.phase, o.next_action, o.request, o.priority, o.not_before, o.wants_delivery, o.can_investigate, o.remote_job_id, o.late_remote_job_id, o.evidence_seq, o.keep, o.lease_owner, o.lease_until, o.revision, o.due_at, o.attempts, o.delivery_attempts, o.submitted_at, o.outcome, o.delivery, o.object_key, o.object_sha256, o.object_bytes, o.snapshot, o.uncertain_reason, o.quarantine_until, o.observe_deadline, o.not_found_until, o.cancel_requested_at, o.duplicate_suspected, o.outcome_contradicted, o.not_created_revision, o.not_created_attempts, o.redo_of, o.observe_deadline_ms, o.not_found_grace_ms, o.quarantine_ms, o.delivery_attempts_max, o.created_at, o.updated_at

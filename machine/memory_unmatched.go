@@ -1,0 +1,95 @@
+package machine
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+)
+
+// NoteUnmatched appends evidence about a remote job that no operation holds.
+func (m *Memory) NoteUnmatched(ctx context.Context, e EvidenceEntry) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("note remote job %q: not begun: %w", e.RemoteJobID, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, there := range m.unmatched {
+		if names(there, e.Provider, e.Account, e.RemoteJobID) && there.Kind == e.Kind &&
+			(there.Detail == nil) == (e.Detail == nil) && bytes.Equal(there.Detail, e.Detail) {
+			return nil
+		}
+	}
+	m.noted++
+	e.OperationID, e.Seq, e.At, e.Detail = "", m.noted, m.moment(), bytes.Clone(e.Detail)
+	m.unmatched = append(m.unmatched, e)
+	return nil
+}
+
+func names(e EvidenceEntry, provider, account, remoteJobID string) bool {
+	return e.Provider == provider && e.Account == account && e.RemoteJobID == remoteJobID
+}
+
+// EvidenceNaming reads the evidence that names a remote job id, of every operation and of none, oldest first.
+func (m *Memory) EvidenceNaming(ctx context.Context, provider, account, remoteJobID string) ([]EvidenceEntry, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("read the evidence of remote job %q: %w", remoteJobID, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var found []EvidenceEntry
+	m.everyEvidence(func(e EvidenceEntry) {
+		if names(e, provider, account, remoteJobID) {
+			e.Detail = bytes.Clone(e.Detail)
+			found = append(found, e)
+		}
+	})
+	slices.SortFunc(found, func(a, b EvidenceEntry) int { return cmp.Compare(a.Seq, b.Seq) })
+	return found, nil
+}
+
+func (m *Memory) everyEvidence(each func(EvidenceEntry)) {
+	for _, e := range m.unmatched {
+		each(e)
+	}
+	for _, entries := range m.evidence {
+		for _, e := range entries {
+			each(e)
+		}
+	}
+}
+
+// Unmatched reads a page of the evidence that belongs to no operation.
+func (m *Memory) Unmatched(ctx context.Context, q UnmatchedQuery) ([]Unmatched, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("read unmatched evidence: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	params := q.Params()
+	after, limit := params["after"].Int(), int(params["limit"].Int())
+	entries := slices.Clone(m.unmatched)
+	if q.Newest {
+		slices.Reverse(entries)
+	}
+	var page []Unmatched
+	for _, e := range entries {
+		if len(page) < limit && (e.Seq < after) == q.Newest && e.Seq != after {
+			page = append(page, m.unmatchedOf(e))
+		}
+	}
+	return page, nil
+}
+
+func (m *Memory) unmatchedOf(e EvidenceEntry) Unmatched {
+	u := Unmatched{Seq: e.Seq, Provider: e.Provider, Account: e.Account, Kind: e.Kind, RemoteJobID: e.RemoteJobID, At: e.At}
+	u.Holder = m.holders[remoteJob{e.Provider, e.Account, e.RemoteJobID}]
+	if u.Holder != "" {
+		u.Outcome = m.get(m.rows[u.Holder], "outcome").Text()
+	}
+	m.everyEvidence(func(k EvidenceEntry) {
+		u.Told = u.Told || k.OperationID != "" && k.Kind == EvidenceAccepted && names(k, e.Provider, e.Account, e.RemoteJobID)
+	})
+	return u
+}

@@ -1,0 +1,299 @@
+package machine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencerow/fencerow/machine"
+)
+
+var remoteOf = machine.Who{Provider: "video"}
+
+func said(says, words string) machine.Notice {
+	return machine.Notice{Who: remoteOf, RemoteJobID: "job-1", Says: says, Snapshot: []byte(words)}
+}
+
+// begunOn leaves operation a submitting, with its lease.
+func begunOn(t *testing.T, w *wire) (*machine.Machine, *machine.Lease) {
+	t.Helper()
+	m, l := claimed(t, w)
+	if _, err := m.Begin(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	return m, l
+}
+
+// submittedOn leaves operation a submitted as job-1.
+func submittedOn(t *testing.T, w *wire) *machine.Machine {
+	t.Helper()
+	m, l := begunOn(t, w)
+	if _, err := m.Accepted(t.Context(), l, "job-1", nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// notify tells of some notices, one after the other, and gives their fates.
+func notify(t *testing.T, m *machine.Machine, notices ...machine.Notice) []machine.Fate {
+	t.Helper()
+	var fates []machine.Fate
+	for _, n := range notices {
+		done, err := m.Notify(t.Context(), n)
+		if err != nil {
+			t.Fatalf("notify %s of %s: %v", n.Says, n.RemoteJobID, err)
+		}
+		fates = append(fates, done.Fate)
+	}
+	return fates
+}
+
+// told is what an operation has come to: phase, outcome, mark, evidence, the events of its history.
+func told(t *testing.T, m *machine.Machine, id string) string {
+	t.Helper()
+	op, err := m.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	history, err := m.Store().History(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []string
+	for _, e := range history {
+		events = append(events, e.Event)
+	}
+	return fmt.Sprintf("%s %s contradicted=%t evidence=%d %v", op.Phase, op.Outcome, op.OutcomeContradicted, op.EvidenceSeq, events[min(4, len(events)):])
+}
+
+// The first end that a remote tells of ends the operation; the same again and pending words change nothing; another end
+// is kept as evidence, once, and marked (C2; B56, B59).
+func TestTheFirstEndThatIsToldStays(t *testing.T) {
+	m := submittedOn(t, &wire{})
+	fates := notify(t, m, said("pending", "p"), said("succeeded", "done"), said("succeeded", "done"), said("succeeded", "done again"),
+		said("pending", "p"), said("failed", "not done"), said("failed", "not done"), said("succeeded", "done"))
+	want := []machine.Fate{machine.NoticeKnown, machine.NoticeApplied, machine.NoticeKnown, machine.NoticeKnown,
+		machine.NoticeKnown, machine.NoticeNoted, machine.NoticeKnown, machine.NoticeKnown}
+	if diff := cmp.Diff(want, fates); diff != "" {
+		t.Errorf("fates (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff("terminal succeeded contradicted=true evidence=1 [notified_succeeded evidence_noted]", told(t, m, "a")); diff != "" {
+		t.Errorf("the operation (-want +got):\n%s", diff)
+	}
+	if op, err := m.Get(t.Context(), "a"); err != nil || string(op.Snapshot) != "done" {
+		t.Errorf("the snapshot is %q, %v; want the words of the first end", op.Snapshot, err)
+	}
+}
+
+// What a remote tells before the id is stored is kept, and fired when it is: the first end ends the operation, another
+// contradicts it, and matching once more changes nothing (B58).
+func TestWhatWasToldBeforeTheIDIsMatchedWhenItLands(t *testing.T) {
+	m, l := begunOn(t, &wire{})
+	fates := notify(t, m, said("pending", "p1"), said("pending", "p2"), said("failed", "f"), said("failed", "f"), said("pending", "p3"), said("canceled", "c"))
+	want := []machine.Fate{machine.NoticeUnmatched, machine.NoticeKnown, machine.NoticeUnmatched, machine.NoticeKnown,
+		machine.NoticeKnown, machine.NoticeUnmatched}
+	if diff := cmp.Diff(want, fates); diff != "" {
+		t.Errorf("fates (-want +got):\n%s", diff)
+	}
+	if all, err := m.Match(t.Context(), remoteOf, "job-1"); err != nil || len(all) != 0 {
+		t.Errorf("matched %v, %v before the id was there", all, err)
+	}
+	if _, err := m.Accepted(t.Context(), l, "job-1", nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range [][]machine.Fate{{machine.NoticeApplied, machine.NoticeNoted}, {machine.NoticeKnown, machine.NoticeKnown}} {
+		all, err := m.Match(t.Context(), remoteOf, "job-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var fates []machine.Fate
+		for _, n := range all {
+			fates = append(fates, n.Fate)
+		}
+		if diff := cmp.Diff(want, fates); diff != "" {
+			t.Errorf("fates of what was told early (-want +got):\n%s", diff)
+		}
+	}
+	if diff := cmp.Diff("terminal failed contradicted=true evidence=1 [notified_failed evidence_noted]", told(t, m, "a")); diff != "" {
+		t.Errorf("the operation (-want +got):\n%s", diff)
+	}
+}
+
+// meanwhile is a store in which something happens just before evidence of no operation is appended.
+type meanwhile struct {
+	machine.Store
+	happens func()
+}
+
+func (s *meanwhile) NoteUnmatched(ctx context.Context, e machine.EvidenceEntry) error {
+	if s.happens != nil {
+		s.happens()
+	}
+	return s.Store.NoteUnmatched(ctx, e)
+}
+
+// A submission that stores its id, and finds no evidence, between a notice's look for the holder and its append, is
+// found by the notice's second look.
+func TestANoticeFindsTheIDThatLandsWhileItIsKept(t *testing.T) {
+	w := &wire{}
+	m, l := begunOn(t, w)
+	late := &meanwhile{Store: w.Store}
+	late.happens = func() {
+		if _, err := m.Accepted(context.Background(), l, "job-1", nil, 0); err != nil {
+			t.Error(err)
+		}
+		if all, err := m.Match(context.Background(), remoteOf, "job-1"); err != nil || len(all) != 0 {
+			t.Errorf("the submission found %v, %v", all, err)
+		}
+	}
+	if diff := cmp.Diff([]machine.Fate{machine.NoticeApplied}, notify(t, m.In(late), said("succeeded", "done"))); diff != "" {
+		t.Errorf("fates (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff("terminal succeeded contradicted=false evidence=0 [notified_succeeded]", told(t, m, "a")); diff != "" {
+		t.Errorf("the operation (-want +got):\n%s", diff)
+	}
+}
+
+// Where an uncertain operation was told of the job in a late answer, the end stands among its evidence too, for whoever
+// reviews it, and ends it once the id is attached.
+func TestAnEndOfALateJobIsEvidenceOfItsOperation(t *testing.T) {
+	m, l := begunOn(t, &wire{})
+	if _, err := m.Unknown(t.Context(), l, "no_response", ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Note(t.Context(), "a", machine.Evidence{Kind: machine.EvidenceAccepted, RemoteJobID: "job-1"}); err != nil {
+		t.Fatal(err)
+	}
+	fates := notify(t, m, said("pending", "p"), said("succeeded", "done"), said("succeeded", "done"))
+	if diff := cmp.Diff([]machine.Fate{machine.NoticeUnmatched, machine.NoticeNoted, machine.NoticeKnown}, fates); diff != "" {
+		t.Errorf("fates (-want +got):\n%s", diff)
+	}
+	evidence, err := m.Store().Evidence(t.Context(), "a")
+	if err != nil || len(evidence) != 2 || evidence[1].Kind != "ended_succeeded" || string(evidence[1].Detail) != "done" {
+		t.Errorf("the operation's evidence is %+v, %v; want the answer and the end", evidence, err)
+	}
+	if moved, err := m.Sweep(t.Context(), "evidence_attach", 10); err != nil || len(moved) != 1 {
+		t.Fatalf("attached %d, %v", len(moved), err)
+	}
+	if _, err := m.Match(t.Context(), remoteOf, "job-1"); err != nil {
+		t.Fatal(err)
+	}
+	if op, err := m.Get(t.Context(), "a"); err != nil || op.Outcome != "succeeded" || op.OutcomeContradicted {
+		t.Errorf("the operation is %s %s, %v; want it succeeded", op.Phase, op.Outcome, err)
+	}
+}
+
+// A lost reply is resolved from the row: the notice is fired again, and what landed is not fired twice.
+func TestANoticeWhoseReplyIsLostIsResolved(t *testing.T) {
+	for _, fates := range [][]string{{"reply lost"}, {"request lost"}, {"request lost", "reply lost"}, {"lands late", "request lost"}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &wire{event: "notified_succeeded", fates: fates}
+			m := submittedOn(t, w)
+			notify(t, m, said("succeeded", "done"))
+			w.landLate()
+			if diff := cmp.Diff("terminal succeeded contradicted=false evidence=0 [notified_succeeded]", told(t, m, "a")); diff != "" {
+				t.Errorf("after %q, the operation (-want +got):\n%s", fates, diff)
+			}
+		})
+	}
+}
+
+// Where it is not known to be stored, or the database is away, the error says so, and the remote calls again.
+func TestANoticeThatIsNotStoredIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{event: "notified_succeeded", fates: slices.Repeat([]string{"request lost"}, 20)}
+		m := submittedOn(t, w)
+		if done, err := m.Notify(t.Context(), said("succeeded", "done")); !machine.IsUnknown(err) {
+			t.Errorf("after lost requests: %+v, %v; want an unknown answer", done, err)
+		}
+		w.fates = []string{"not run"}
+		done, err := m.Notify(t.Context(), said("succeeded", "done"))
+		if err == nil || machine.IsUnknown(err) {
+			t.Errorf("after a refusal: %+v, %v; want an error that says that it did not run", done, err)
+		}
+	})
+}
+
+// What cannot be a notice is refused, and nothing is kept of it.
+func TestANoticeNeedsAnIDAndAWord(t *testing.T) {
+	m := submittedOn(t, &wire{})
+	for _, n := range []machine.Notice{
+		{Who: remoteOf, RemoteJobID: "", Says: "failed"}, {Who: remoteOf, RemoteJobID: "job 1", Says: "failed"},
+		{Who: remoteOf, RemoteJobID: "job-1", Says: ""}, {Who: remoteOf, RemoteJobID: "job-1", Says: "abandoned"},
+	} {
+		var invalid *machine.InvalidError
+		if _, err := m.Notify(t.Context(), n); !errors.As(err, &invalid) {
+			t.Errorf("notify %+v: %v, want that it is invalid", n, err)
+		}
+	}
+	// The word of another account's remote is no word about this one's job.
+	other := said("failed", "f")
+	other.Account = "other"
+	if diff := cmp.Diff([]machine.Fate{machine.NoticeUnmatched}, notify(t, m, other)); diff != "" {
+		t.Errorf("fates (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff("submitted  contradicted=false evidence=0 []", told(t, m, "a")); diff != "" {
+		t.Errorf("the operation (-want +got):\n%s", diff)
+	}
+}
+
+// A job that nobody here knows is a candidate for what was sent before it was told of, until somebody holds its id or
+// was told of it (B58, the crash).
+func TestAJobThatNobodyKnowsIsACandidate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _ := begunOn(t, &wire{})
+		job := func(id, says string) {
+			notify(t, m, machine.Notice{Who: remoteOf, RemoteJobID: id, Says: says, Snapshot: []byte(id)})
+			time.Sleep(time.Minute) // sleep: synthetic time, so that each is told at a time of its own
+		}
+		start := time.Now().UTC()
+		for n := range 510 { // more than is read at once
+			job(fmt.Sprintf("old-%d", n), "succeeded")
+		}
+		sent := time.Now().UTC()
+		job("job-1", "pending")
+		job("job-2", "failed")
+		job("job-1", "succeeded")
+		notify(t, m, machine.Notice{Who: machine.Who{Provider: "print"}, RemoteJobID: "print-1", Says: "failed"})
+		candidates := func(since time.Time, limit int) []machine.Candidate {
+			found, err := m.Candidates(t.Context(), remoteOf, since, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+		one := machine.Candidate{RemoteJobID: "job-1", Said: "succeeded", First: sent, Last: sent.Add(2 * time.Minute)}
+		two := machine.Candidate{RemoteJobID: "job-2", Said: "failed", First: sent.Add(time.Minute), Last: sent.Add(time.Minute)}
+		if diff := cmp.Diff([]machine.Candidate{one, two}, candidates(sent, 10)); diff != "" {
+			t.Errorf("candidates (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]machine.Candidate{one}, candidates(sent, 1)); diff != "" {
+			t.Errorf("the first candidate (-want +got):\n%s", diff)
+		}
+		if got := candidates(start, 1000); len(got) != 512 {
+			t.Errorf("%d candidates since the start, want 512", len(got))
+		}
+		lapsed, err := m.Sweep(t.Context(), "submit_lapsed", 1)
+		if err != nil || len(lapsed) != 1 {
+			t.Fatalf("lapsed %d, %v", len(lapsed), err)
+		}
+		if _, err := m.ReviewAttach(t.Context(), "a", "job-1", machine.Decision{Seen: lapsed[0].Seen(), Reviewer: "ann", Reason: "found"}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]machine.Candidate{two}, candidates(sent, 10)); diff != "" {
+			t.Errorf("candidates once job-1 has its operation (-want +got):\n%s", diff)
+		}
+		if _, err := m.Note(t.Context(), "a", machine.Evidence{Kind: machine.EvidenceAccepted, RemoteJobID: "job-2"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := candidates(sent, 10); len(got) != 0 {
+			t.Errorf("candidates once job-2 was told of: %+v, want none", got)
+		}
+	})
+}
