@@ -146,11 +146,15 @@ func TestEveryStatementIsOneOfPersists(t *testing.T) {
 	_, err4 := store.History(ctx, "a")
 	_, err5 := store.Evidence(ctx, "a")
 	_, err6 := store.Stats(ctx)
-	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
+	_, err7 := store.EvidenceNaming(ctx, "p", "a", "j")
+	_, err8 := store.Unmatched(ctx, machine.UnmatchedQuery{})
+	_, err9 := store.Unmatched(ctx, machine.UnmatchedQuery{Newest: true})
+	err10 := store.NoteUnmatched(ctx, machine.EvidenceEntry{})
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8, err9, err10); err != nil {
 		t.Error(err)
 	}
 
-	want := map[string]bool{}
+	want := map[string]bool{store.set.NoteUnmatched.SQL: true}
 	for _, st := range store.set.Statements {
 		want[st.SQL] = true
 		for _, step := range st.Then {
