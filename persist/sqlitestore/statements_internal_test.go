@@ -140,18 +140,25 @@ func TestEveryStatementIsOneOfPersists(t *testing.T) {
 			}
 		}
 	}
-	_, err1 := store.Get(ctx, "a")
-	_, err2 := store.Find(ctx, "p", "a", "j")
-	_, err3 := store.List(ctx, machine.Query{})
-	_, err4 := store.History(ctx, "a")
-	_, err5 := store.Evidence(ctx, "a")
-	_, err6 := store.Stats(ctx)
-	_, err7 := store.EvidenceNaming(ctx, "p", "a", "j")
-	_, err8 := store.Unmatched(ctx, machine.UnmatchedQuery{})
-	_, err9 := store.Unmatched(ctx, machine.UnmatchedQuery{Newest: true})
-	err10 := store.NoteUnmatched(ctx, machine.EvidenceEntry{})
-	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8, err9, err10); err != nil {
-		t.Error(err)
+	for name, read := range map[string]func() error{
+		"get":              func() error { _, err := store.Get(ctx, "a"); return err },
+		"find":             func() error { _, err := store.Find(ctx, "p", "a", "j"); return err },
+		"list":             func() error { _, err := store.List(ctx, machine.Query{}); return err },
+		"history":          func() error { _, err := store.History(ctx, "a"); return err },
+		"evidence":         func() error { _, err := store.Evidence(ctx, "a"); return err },
+		"stats":            func() error { _, err := store.Stats(ctx); return err },
+		"naming":           func() error { _, err := store.EvidenceNaming(ctx, "p", "a", "j"); return err },
+		"unmatched":        func() error { _, err := store.Unmatched(ctx, machine.UnmatchedQuery{}); return err },
+		"unmatched_newest": func() error { _, err := store.Unmatched(ctx, machine.UnmatchedQuery{Newest: true}); return err },
+		"note_unmatched":   func() error { return store.NoteUnmatched(ctx, machine.EvidenceEntry{}) },
+		"review":           func() error { _, err := store.Review(ctx, machine.ReviewQuery{}); return err },
+		"review_count":     func() error { _, err := store.ReviewCount(ctx, machine.ReviewQuery{}); return err },
+		"recent":           func() error { _, _, err := store.Recent(ctx, 1, 1, "a"); return err },
+		"redone":           func() error { _, err := store.Redone(ctx, "a"); return err },
+	} {
+		if err := read(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 
 	want := map[string]bool{store.set.NoteUnmatched.SQL: true}
