@@ -98,6 +98,6 @@ func standardEvents() []Event {
 		{Name: "redo", From: on(Terminal), Fence: Open, Guards: gs(gRedoable, gFinished, gNoMark, gNoLateID, gReviewer, gReason, gRedoProof), Notes: decision, Actor: "operator", Doc: "allows a new operation with the same request; this one stays as it is"},
 
 		{Name: "renew", From: on(Prepared, Submitting, Observing, Delivering, Uncertain), Fence: Held, Effects: fx(extend), Notes: Notes{Unless: []Expr{Yes()}}, Actor: "lease holder", Doc: "extends the lease, never shortens it"},
-		{Name: "release", From: on(Prepared, Observing, Delivering, Uncertain), Fence: Held, Effects: fx(deferred, release), Notes: why, Actor: "lease holder", Doc: "gives the lease up; not while a request may be on the wire"},
+		{Name: "release", From: on(Prepared, Observing, Delivering, Uncertain), Fence: Held, Effects: fx(deferred, notDelivered, release), Notes: why, Actor: "lease holder", Doc: "gives the lease up; not while a request may be on the wire. A delivery that is given back used up no attempt"},
 	}
 }

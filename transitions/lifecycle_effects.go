@@ -21,8 +21,11 @@ var (
 	kept          = Effect{"keep values", []Set{{"keep", Coalesce(pKeep, Col("keep"))}}}
 	keptOfJob     = Effect{"keep values of the same job", []Set{{"keep", Coalesce(pKeep, If(Same(keptFor, pRemoteJobID), Col("keep"), Null()))}}}
 	deliveryBegun = Effect{"delivery begun", []Set{{"delivery_attempts", Plus(Col("delivery_attempts"), Num(1))}}}
-	delivered     = Effect{"delivered", []Set{{"delivery", Str("delivered")}, {"object_key", pObjectKey}, {"object_sha256", pSHA256}, {"object_bytes", pObjectBytes}}}
-	deliveryAnew  = Effect{"delivery attempts from 0", []Set{{"delivery_attempts", Num(0)}}}
+	// A delivery that is given back was not tried: a shutdown uses up none of its attempts.
+	notDelivered = Effect{"delivery not tried", []Set{{"delivery_attempts", If(Eq(Col("phase"), Str(Delivering)),
+		Greatest(Plus(Col("delivery_attempts"), Num(-1)), Num(0)), Col("delivery_attempts"))}}}
+	delivered    = Effect{"delivered", []Set{{"delivery", Str("delivered")}, {"object_key", pObjectKey}, {"object_sha256", pSHA256}, {"object_bytes", pObjectBytes}}}
+	deliveryAnew = Effect{"delivery attempts from 0", []Set{{"delivery_attempts", Num(0)}}}
 
 	// A prepared operation is made due, so that the reconciler ends it soon; it is not begun any more.
 	cancelAsked = Effect{"cancel asked", []Set{

@@ -25,13 +25,14 @@ WITH bounded AS MATERIALIZED (
   SET lease_owner = NULL,
       lease_until = NULL,
       due_at = CASE WHEN $4::bigint IS NULL THEN j.due_at ELSE greatest(j.due_at, j.judged_at + coalesce($4::bigint, 0) * interval '1 millisecond') END,
+      delivery_attempts = CASE WHEN j.phase = 'delivering' THEN greatest(j.delivery_attempts + -1, 0) ELSE j.delivery_attempts END,
       updated_at = j.judged_at
   FROM judged AS j
   WHERE o.operation_id = j.operation_id AND j.failed = '{}'
   RETURNING o.*
 ), history AS (
   INSERT INTO "fencerow_history" (operation_id, event, from_phase, to_phase, owner, revision, reason, reviewer, detail, changes, at)
-  SELECT m.operation_id, 'release', j.phase, m.phase, $2::text, m.revision, $5::text, NULL, $6::text, jsonb_build_object(), j.judged_at
+  SELECT m.operation_id, 'release', j.phase, m.phase, $2::text, m.revision, $5::text, NULL, $6::text, jsonb_build_object('delivery_attempts', m.delivery_attempts), j.judged_at
   FROM moved AS m
   JOIN judged AS j ON j.operation_id = m.operation_id
 )
@@ -73,6 +74,7 @@ WITH bounded AS MATERIALIZED (
   SET lease_owner = NULL,
       lease_until = NULL,
       due_at = CASE WHEN i.delay_ms IS NULL THEN j.due_at ELSE greatest(j.due_at, j.judged_at + coalesce(i.delay_ms, 0) * interval '1 millisecond') END,
+      delivery_attempts = CASE WHEN j.phase = 'delivering' THEN greatest(j.delivery_attempts + -1, 0) ELSE j.delivery_attempts END,
       updated_at = j.judged_at
   FROM judged AS j
   JOIN input AS i ON i.ordinal = j.ordinal
@@ -80,7 +82,7 @@ WITH bounded AS MATERIALIZED (
   RETURNING o.*
 ), history AS (
   INSERT INTO "fencerow_history" (operation_id, event, from_phase, to_phase, owner, revision, reason, reviewer, detail, changes, at)
-  SELECT m.operation_id, 'release', j.phase, m.phase, i.owner, m.revision, i.reason, NULL, i.detail, jsonb_build_object(), j.judged_at
+  SELECT m.operation_id, 'release', j.phase, m.phase, i.owner, m.revision, i.reason, NULL, i.detail, jsonb_build_object('delivery_attempts', m.delivery_attempts), j.judged_at
   FROM moved AS m
   JOIN judged AS j ON j.operation_id = m.operation_id
   JOIN input AS i ON i.ordinal = j.ordinal

@@ -17,7 +17,7 @@ FROM (
 -- then: history
 -- params: operation_id, owner, revision, delay_ms, reason, detail
 INSERT INTO "fencerow_history" (operation_id, event, from_phase, to_phase, owner, revision, reason, reviewer, detail, changes, at)
-SELECT o.operation_id, 'release', o.phase, o.phase, ?2, o.revision, ?5, NULL, ?6, json_object(), clock.now
+SELECT o.operation_id, 'release', o.phase, o.phase, ?2, o.revision, ?5, NULL, ?6, json_object('delivery_attempts', CASE WHEN o.phase = 'delivering' THEN max(coalesce(o.delivery_attempts + -1, 0), 0) ELSE o.delivery_attempts END), clock.now
 FROM (SELECT CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) AS now) AS clock
 JOIN "fencerow_operations" AS o ON o.operation_id = ?1
 WHERE o.phase IN ('prepared', 'observing', 'delivering', 'uncertain')
@@ -31,6 +31,7 @@ UPDATE "fencerow_operations" AS o
   SET lease_owner = NULL,
       lease_until = NULL,
       due_at = CASE WHEN ?4 IS NULL THEN o.due_at ELSE max(coalesce(o.due_at, clock.now + coalesce(?4, 0)), coalesce(clock.now + coalesce(?4, 0), o.due_at)) END,
+      delivery_attempts = CASE WHEN o.phase = 'delivering' THEN max(coalesce(o.delivery_attempts + -1, 0), 0) ELSE o.delivery_attempts END,
       updated_at = clock.now
 FROM (SELECT h.at AS now FROM "fencerow_history" AS h WHERE h.seq = last_insert_rowid()) AS clock
 WHERE o.operation_id = ?1
