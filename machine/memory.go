@@ -25,8 +25,9 @@ type Memory struct {
 	redone    map[string]string    // operation ids by the operation that they redo
 	history   map[string][]HistoryEntry
 	evidence  map[string][]EvidenceEntry
-	unmatched []EvidenceEntry // of no operation
-	noted     int64           // the last sequence number of history and evidence
+	unmatched []EvidenceEntry               // of no operation
+	naming    map[remoteJob][]EvidenceEntry // all evidence, by the remote job that it names
+	noted     int64                         // the last sequence number of history and evidence
 }
 
 var _ Store = (*Memory)(nil)
@@ -46,6 +47,7 @@ func NewMemory(p *transitions.Program, options ...MemoryOption) *Memory {
 		program: p, now: time.Now,
 		rows: map[string]transitions.Row{}, holders: map[remoteJob]string{}, redone: map[string]string{},
 		history: map[string][]HistoryEntry{}, evidence: map[string][]EvidenceEntry{},
+		naming: map[remoteJob][]EvidenceEntry{},
 	}
 	for _, o := range options {
 		o(m)
@@ -252,12 +254,16 @@ func (m *Memory) keep(w write) {
 	m.place(v.Row)
 	if e := v.Evidence; e != nil {
 		m.noted++
-		m.evidence[id] = append(m.evidence[id], EvidenceEntry{
+		entry := EvidenceEntry{
 			Seq: m.noted, OperationID: id,
 			Provider: m.get(v.Row, "provider").Text(), Account: m.get(v.Row, "account").Text(),
 			Kind: e.Kind.Text(), Revision: e.Revision.Int(), Owner: e.Owner.Text(),
 			RemoteJobID: e.RemoteJobID.Text(), Detail: e.Detail.Bytes(), At: w.at,
-		})
+		}
+		m.evidence[id] = append(m.evidence[id], entry)
+		if entry.RemoteJobID != "" {
+			m.naming[named(entry)] = append(m.naming[named(entry)], entry)
+		}
 	}
 	if e := v.Entry; e != nil {
 		m.noted++

@@ -2,11 +2,13 @@ package machine
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 )
+
+// named is the remote job that evidence names.
+func named(e EvidenceEntry) remoteJob { return remoteJob{e.Provider, e.Account, e.RemoteJobID} }
 
 // NoteUnmatched appends evidence about a remote job that no operation holds.
 func (m *Memory) NoteUnmatched(ctx context.Context, e EvidenceEntry) error {
@@ -15,8 +17,8 @@ func (m *Memory) NoteUnmatched(ctx context.Context, e EvidenceEntry) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, there := range m.unmatched {
-		if names(there, e.Provider, e.Account, e.RemoteJobID) && there.Kind == e.Kind &&
+	for _, there := range m.naming[named(e)] {
+		if there.OperationID == "" && there.Kind == e.Kind &&
 			(there.Detail == nil) == (e.Detail == nil) && bytes.Equal(there.Detail, e.Detail) {
 			return nil
 		}
@@ -24,11 +26,8 @@ func (m *Memory) NoteUnmatched(ctx context.Context, e EvidenceEntry) error {
 	m.noted++
 	e.OperationID, e.Seq, e.At, e.Detail = "", m.noted, m.moment(), bytes.Clone(e.Detail)
 	m.unmatched = append(m.unmatched, e)
+	m.naming[named(e)] = append(m.naming[named(e)], e)
 	return nil
-}
-
-func names(e EvidenceEntry, provider, account, remoteJobID string) bool {
-	return e.Provider == provider && e.Account == account && e.RemoteJobID == remoteJobID
 }
 
 // EvidenceNaming reads the evidence that names a remote job id, of every operation and of none, oldest first.
@@ -38,26 +37,11 @@ func (m *Memory) EvidenceNaming(ctx context.Context, provider, account, remoteJo
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var found []EvidenceEntry
-	m.everyEvidence(func(e EvidenceEntry) {
-		if names(e, provider, account, remoteJobID) {
-			e.Detail = bytes.Clone(e.Detail)
-			found = append(found, e)
-		}
-	})
-	slices.SortFunc(found, func(a, b EvidenceEntry) int { return cmp.Compare(a.Seq, b.Seq) })
+	found := slices.Clone(m.naming[remoteJob{provider, account, remoteJobID}])
+	for i := range found {
+		found[i].Detail = bytes.Clone(found[i].Detail)
+	}
 	return found, nil
-}
-
-func (m *Memory) everyEvidence(each func(EvidenceEntry)) {
-	for _, e := range m.unmatched {
-		each(e)
-	}
-	for _, entries := range m.evidence {
-		for _, e := range entries {
-			each(e)
-		}
-	}
 }
 
 // Unmatched reads a page of the evidence that belongs to no operation.
@@ -84,12 +68,12 @@ func (m *Memory) Unmatched(ctx context.Context, q UnmatchedQuery) ([]Unmatched, 
 
 func (m *Memory) unmatchedOf(e EvidenceEntry) Unmatched {
 	u := Unmatched{Seq: e.Seq, Provider: e.Provider, Account: e.Account, Kind: e.Kind, RemoteJobID: e.RemoteJobID, At: e.At}
-	u.Holder = m.holders[remoteJob{e.Provider, e.Account, e.RemoteJobID}]
+	u.Holder = m.holders[named(e)]
 	if u.Holder != "" {
 		u.Outcome = m.get(m.rows[u.Holder], "outcome").Text()
 	}
-	m.everyEvidence(func(k EvidenceEntry) {
-		u.Told = u.Told || k.OperationID != "" && k.Kind == EvidenceAccepted && names(k, e.Provider, e.Account, e.RemoteJobID)
+	u.Told = slices.ContainsFunc(m.naming[named(e)], func(k EvidenceEntry) bool {
+		return k.OperationID != "" && k.Kind == EvidenceAccepted
 	})
 	return u
 }

@@ -35,6 +35,12 @@ func (q UnmatchedQuery) Params() transitions.Params {
 	return transitions.Params{"after": transitions.IntValue(after), "limit": transitions.IntValue(int64(cmp.Or(q.Limit, 100)))}
 }
 
+// Waits reports whether the remote told of an end that the operation which holds its job by now does not have: Match
+// fires it.
+func (u Unmatched) Waits() bool {
+	return u.Holder != "" && strings.HasPrefix(u.Kind, endedKind) && stateOf(u.Kind) != u.Outcome
+}
+
 // Candidate is a remote job of which the remote has told, and that nobody here knows: no operation holds its id, and
 // none was told of it as its own. Where an answer with an id was lost, the job of an uncertain operation is among the
 // candidates of its provider and account, if the remote calls for its jobs. So may jobs be that others ordered: a

@@ -1,7 +1,8 @@
 // Package reconcile settles what is not known: it fires the events of those who are gone. Lapsed submissions, missing
 // remote job ids, overdue observations, recalled and late evidence, exhausted deliveries and asked-for cancels are each
 // one conditional statement of the transition table, which any number of processes may run at once; there is no
-// leader (contract D1). What a statement finds already settled it leaves alone.
+// leader (contract D1). So is what a remote told of a job before the job's id was stored. What a statement finds already
+// settled it leaves alone.
 //
 // It guarantees that nothing is moved but by the table's guards. It does not look at the remote, and decides nothing
 // that a person must decide.
@@ -63,6 +64,12 @@ type Moved struct {
 // Once runs every sweep until it finds nothing more, and tells what was moved. An error of one sweep does not keep
 // the others from running; all of them are returned.
 func (r *Reconciler) Once(ctx context.Context) ([]Moved, error) {
+	moved, failed := r.sweep(ctx)
+	matched, err := r.match(ctx, &place{}, 0)
+	return append(moved, matched...), errors.Join(failed, err)
+}
+
+func (r *Reconciler) sweep(ctx context.Context) ([]Moved, error) {
 	var all []Moved
 	var failed []error
 	for _, event := range r.machine.Sweeps() {
@@ -93,10 +100,14 @@ func (r *Reconciler) Once(ctx context.Context) ([]Moved, error) {
 }
 
 // Run sweeps at once and then at every interval, until ctx ends. A database that cannot be reached is logged and
-// tried again at the next interval.
+// tried again at the next interval. Of the evidence that belongs to no operation each interval reads a part, so that it
+// is no burden where there is much of it.
 func (r *Reconciler) Run(ctx context.Context) {
+	var at place
 	for {
-		if _, err := r.Once(ctx); err != nil && ctx.Err() == nil {
+		_, failed := r.sweep(ctx)
+		_, err := r.match(ctx, &at, matchPages)
+		if err = errors.Join(failed, err); err != nil && ctx.Err() == nil {
 			r.options.Log.Warn("sweep did not run; it is tried again", "error", err)
 		}
 		select {

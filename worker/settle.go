@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/fencerow/fencerow/machine"
 	"github.com/fencerow/fencerow/transitions"
@@ -48,12 +49,31 @@ func (w *Worker) settleAccepted(ctx context.Context, l *machine.Lease, a Accepte
 		w.refused(ctx, l, err, machine.Evidence{Kind: "late_unknown"})
 		return
 	}
-	_, err := w.machine.Accepted(ctx, l, a.RemoteJobID, a.Keep, w.cfg.Every)
+	op, err := w.machine.Accepted(ctx, l, a.RemoteJobID, a.Keep, w.cfg.Every)
+	if err == nil {
+		w.match(ctx, op)
+	}
 	if denied, ok := machine.IsDenied(err); ok && denied.Only("remote_job_id_free") {
 		w.keep(ctx, l, evidence)
 		_, err = w.machine.Unknown(ctx, l, ReasonRemoteIDTaken, fmt.Sprintf("another operation of this provider and account holds the remote job id %q", a.RemoteJobID))
 	}
 	w.refused(ctx, l, err, evidence)
+}
+
+// matchTimeout is short: a slow database has other things to do.
+const matchTimeout = 2 * time.Second
+
+// match fires what the remote told of the job before its id was stored (report B58). What fails here the reconciler does.
+func (w *Worker) match(ctx context.Context, op machine.Operation) {
+	ctx, cancel := context.WithTimeout(ctx, matchTimeout)
+	defer cancel()
+	early, err := w.machine.Match(ctx, w.cfg.Who, op.RemoteJobID)
+	if err != nil {
+		w.cfg.Log.Debug("what the remote told early was not looked for; the reconciler finds it", "operation", op.OperationID, "error", err)
+	}
+	for _, n := range early {
+		w.wakeAfter(n.Operation)
+	}
 }
 
 // refused keeps as evidence what the row did not take, because the lease was gone by then; the reconciler attaches it.
