@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,8 +29,49 @@ const (
 )
 
 // Note appends evidence. It is never refused for a reason of ownership. Where the answer is lost it is appended again:
-// evidence may stand twice, but is not lost while ctx lives.
+// evidence may stand twice, but is not lost while ctx lives. What contradicts an end whose request was sent again under
+// another id is noted there too, so that the other one is not sent, or is known to be a second one.
 func (m *Machine) Note(ctx context.Context, id string, e Evidence) (Operation, error) {
+	op, err := m.note(ctx, id, e)
+	if err == nil && op.OutcomeContradicted {
+		m.markRepeated(ctx, op)
+	}
+	return op, err
+}
+
+// longestChain bounds how often in a row an operation was redone.
+const longestChain = 100
+
+// markRepeated notes on the unfinished operation that repeats this one, or its own repetition, that this one has a remote
+// job after all. The mark on this one tells of it where that cannot be noted.
+func (m *Machine) markRepeated(ctx context.Context, op Operation) {
+	at := op.OperationID
+	for range longestChain {
+		rows, err := m.store.Redone(ctx, at)
+		if err != nil || len(rows) == 0 {
+			return
+		}
+		again := OperationOf(m.store.Program(), rows[0])
+		if again.Finished() {
+			at = again.OperationID
+			continue
+		}
+		if !again.DuplicateSuspected {
+			_, _ = m.note(ctx, again.OperationID, original(op)) // what could not be noted, Telling told
+		}
+		return
+	}
+}
+
+// original is the evidence that the operation which one repeats has a remote job.
+func original(op Operation) Evidence {
+	return Evidence{
+		Kind: EvidenceOriginal, RemoteJobID: cmp.Or(op.LateRemoteJobID, op.RemoteJobID),
+		Raw: fmt.Appendf(nil, "operation %q, whose request this one repeats, has a remote job after all", op.OperationID),
+	}
+}
+
+func (m *Machine) note(ctx context.Context, id string, e Evidence) (Operation, error) {
 	p := transitions.Params{
 		"operation_id": transitions.TextValue(id),
 		"kind":         transitions.TextValue(e.Kind),
@@ -77,34 +119,25 @@ func (d Decision) params(id string) transitions.Params {
 	}
 }
 
-// ReviewAttach gives an uncertain operation the remote job that a person found.
+// ReviewAttach gives an uncertain operation the remote job that a person found; Decide takes further values of the job.
 func (m *Machine) ReviewAttach(ctx context.Context, id, remoteJobID string, d Decision) (Operation, error) {
-	p := d.params(id)
-	if transitions.UsableRemoteJobID(remoteJobID) {
-		p["remote_job_id"] = transitions.TextValue(remoteJobID)
-	}
-	return m.decide(ctx, "review_attach", d.Seen, p)
+	return m.Decide(ctx, Review{Choice: ChoiceAttach, OperationID: id, Decision: d, RemoteJobID: remoteJobID})
 }
 
 // ReviewNotCreated states that a person has proof that nothing was created: the request will be sent again. It is
 // denied before the quarantine is over, unless override takes that risk by name.
 func (m *Machine) ReviewNotCreated(ctx context.Context, id string, d Decision, override bool) (Operation, error) {
-	p := d.params(id)
-	if override {
-		p["override"] = transitions.BoolValue(true)
-		p["detail"] = transitions.TextValue("quarantine overridden")
-	}
-	return m.decide(ctx, "review_not_created", d.Seen, p)
+	return m.Decide(ctx, Review{Choice: ChoiceNotCreated, OperationID: id, Decision: d, Override: override})
 }
 
 // ReviewAbandon gives an uncertain operation up.
 func (m *Machine) ReviewAbandon(ctx context.Context, id string, d Decision) (Operation, error) {
-	return m.decide(ctx, "review_abandon", d.Seen, d.params(id))
+	return m.Decide(ctx, Review{Choice: ChoiceAbandon, OperationID: id, Decision: d})
 }
 
 // ReviewAcknowledge clears the marks that a person has seen.
 func (m *Machine) ReviewAcknowledge(ctx context.Context, id string, d Decision) (Operation, error) {
-	return m.Fire(ctx, "review_acknowledge", d.params(id))
+	return m.Decide(ctx, Review{Choice: ChoiceAcknowledge, OperationID: id, Decision: d})
 }
 
 // Redeliver tries a failed delivery again, from the first attempt.
@@ -151,7 +184,7 @@ func (m *Machine) Redo(ctx context.Context, id, newID string, d Decision, overri
 	existing, err := m.Get(ctx, newID)
 	switch {
 	case err == nil && existing.RedoOf == id:
-		return Prepared{Operation: existing}, nil
+		return m.repeating(ctx, id, Prepared{Operation: existing})
 	case err == nil:
 		return Prepared{}, &ConflictError{OperationID: newID, Differs: []string{"redo_of"}, Existing: existing}
 	case !errors.Is(err, ErrNotFound):
@@ -165,5 +198,18 @@ func (m *Machine) Redo(ctx context.Context, id, newID string, d Decision, overri
 	if _, err := m.Fire(ctx, "redo", p); err != nil {
 		return Prepared{}, err
 	}
-	return m.Prepare(ctx, request)
+	prepared, err := m.Prepare(ctx, request)
+	if err != nil {
+		return prepared, err
+	}
+	return m.repeating(ctx, id, prepared)
+}
+
+// repeating looks at the old operation once more: evidence that came between the two events did not find the new one.
+func (m *Machine) repeating(ctx context.Context, oldID string, p Prepared) (Prepared, error) {
+	old, err := m.Get(ctx, oldID)
+	if err == nil && (old.Marked() || old.LateRemoteJobID != "") && !p.Operation.Finished() && !p.Operation.DuplicateSuspected {
+		p.Operation, err = m.note(ctx, p.Operation.OperationID, original(old))
+	}
+	return p, err
 }

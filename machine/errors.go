@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,12 +16,43 @@ type DeniedError struct {
 	OperationID string
 	Failed      []string  // the guards that did not hold
 	Seen        Operation // the row as it was seen
+
+	// Of a decision that was made about another row than there is now: what was looked at, and what happened since,
+	// oldest first (contract D3).
+	Looked Seen
+	Since  []HistoryEntry
 }
 
-// Error names the guards that did not hold and what the row said.
+// Error names the guards that did not hold, what the row said, and what happened since it was looked at.
 func (e *DeniedError) Error() string {
-	return fmt.Sprintf("%s on operation %q was denied: %s did not hold; the row is %s at revision %d",
+	text := fmt.Sprintf("%s on operation %q was denied: %s did not hold; the row is %s at revision %d",
 		e.Event, e.OperationID, strings.Join(e.Failed, ", "), e.Seen.Phase, e.Seen.Revision)
+	if len(e.Since) > 0 {
+		text += "; " + e.Changed()
+	}
+	return text
+}
+
+// mostChanges bounds how many events Changed names.
+const mostChanges = 10
+
+// Changed names what happened since it was looked at, such as "since 5.2: evidence_noted by w0"; "" if that is not why.
+func (e *DeniedError) Changed() string {
+	if len(e.Since) == 0 {
+		return ""
+	}
+	var parts []string
+	if more := len(e.Since) - mostChanges; more > 0 {
+		parts = append(parts, fmt.Sprintf("%d events", more))
+	}
+	for _, h := range e.Since[max(0, len(e.Since)-mostChanges):] {
+		part := h.Event
+		if who := cmp.Or(h.Reviewer, h.Owner); who != "" {
+			part += " by " + who
+		}
+		parts = append(parts, part)
+	}
+	return fmt.Sprintf("since %s: %s", e.Looked, strings.Join(parts, ", "))
 }
 
 // Only reports whether exactly the guard named did not hold.

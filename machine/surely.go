@@ -52,23 +52,3 @@ func (m *Machine) surely(ctx context.Context, l *Lease, event string, params tra
 		}
 	}
 }
-
-// decide fires a reviewer's or operator's event, which is bound to what was looked at and moves the revision by one,
-// and asks history where the answer was lost.
-func (m *Machine) decide(ctx context.Context, event string, seen Seen, params transitions.Params) (Operation, error) {
-	op, err := m.Fire(ctx, event, params)
-	if !IsUnknown(err) {
-		return op, err
-	}
-	id := params["operation_id"].Text()
-	entries, askErr := m.store.History(ctx, id)
-	if askErr != nil {
-		return Operation{}, err
-	}
-	for _, e := range entries {
-		if e.Event == event && e.Revision == seen.Revision+1 && e.Reviewer == params["reviewer"].Text() && e.Reason == params["reason"].Text() {
-			return m.Get(ctx, id)
-		}
-	}
-	return Operation{}, err
-}

@@ -1,0 +1,181 @@
+package machine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/fencerow/fencerow/transitions"
+)
+
+// The choices that a reviewer has; the table's event of each is review_ and its name.
+const (
+	ChoiceAttach      = "attach"      // the remote has a job of it
+	ChoiceNotCreated  = "not_created" // the remote provably has none: it is sent again
+	ChoiceAbandon     = "abandon"     // it is given up
+	ChoiceAcknowledge = "acknowledge" // the marks were seen to
+)
+
+// Choices lists them in the order in which they are to be considered.
+var Choices = []string{ChoiceAttach, ChoiceNotCreated, ChoiceAbandon, ChoiceAcknowledge}
+
+// Review is a person's decision about one operation, bound to what was looked at (contract D3).
+type Review struct {
+	Choice      string
+	OperationID string
+	Decision
+	// RemoteJobID is the job that was found, and Keep further values of it by which a provider finds its status, as a
+	// submission's answer would have given them; for ChoiceAttach. Values that are known of that job stay, but for those
+	// that Keep names.
+	RemoteJobID string
+	Keep        map[string]string
+	// Override takes the risk of ChoiceNotCreated before the quarantine is over. It is recorded.
+	Override bool
+}
+
+// Event is the table's event of the choice.
+func (r Review) Event() string { return "review_" + r.Choice }
+
+// overridden is the detail of a decision that did not wait for the quarantine.
+const overridden = "quarantine overridden"
+
+func (r Review) params() (transitions.Params, error) {
+	p := r.Decision.params(r.OperationID)
+	switch r.Choice {
+	case ChoiceAttach:
+		if transitions.UsableRemoteJobID(r.RemoteJobID) {
+			p["remote_job_id"] = transitions.TextValue(r.RemoteJobID)
+		}
+		keep := keepValue(r.Keep)
+		if n := len(keep.Text()); n > MaxRaw {
+			return nil, &InvalidError{"keep", fmt.Sprintf("has %d bytes; at most %d are kept", n, MaxRaw)}
+		}
+		p["keep"] = keep
+	case ChoiceNotCreated:
+		if r.Override {
+			p["override"] = transitions.BoolValue(true)
+			p["detail"] = transitions.TextValue(overridden)
+		}
+	case ChoiceAbandon, ChoiceAcknowledge:
+	default:
+		return nil, &InvalidError{"choice", fmt.Sprintf("%q is none of %v", r.Choice, Choices)}
+	}
+	return p, nil
+}
+
+// Decide fires a reviewer's decision. It is denied where a guard does not hold, where the row moved since it was looked
+// at or where evidence came; the *DeniedError then says what happened since. Of a decision that is sent twice one is
+// applied.
+func (m *Machine) Decide(ctx context.Context, r Review) (Operation, error) {
+	r, err := m.withKept(ctx, r)
+	if err != nil {
+		return Operation{}, err
+	}
+	params, err := r.params()
+	if err != nil {
+		return Operation{}, err
+	}
+	return m.decide(ctx, r.Event(), r.Seen, params)
+}
+
+// withKept adds the values that are known of the job that is attached. They cannot change between this look and the
+// decision: what changes them moves the row or its evidence, and the decision is denied.
+func (m *Machine) withKept(ctx context.Context, r Review) (Review, error) {
+	if r.Choice != ChoiceAttach || len(r.Keep) == 0 {
+		return r, nil
+	}
+	op, err := m.Get(ctx, r.OperationID)
+	if err != nil {
+		return r, err
+	}
+	r.Keep = op.KeptOf(r.RemoteJobID, r.Keep)
+	return r, nil
+}
+
+// KeptOf gives the values that are kept when a remote job is attached: those that are known of that job, and more.
+func (o Operation) KeptOf(remoteJobID string, more map[string]string) map[string]string {
+	kept := map[string]string{}
+	known := o.RemoteJobID
+	if known == "" {
+		known = o.LateRemoteJobID
+	}
+	if known == remoteJobID && o.Keep != "" && json.Unmarshal([]byte(o.Keep), &kept) != nil {
+		kept = map[string]string{} // somebody wrote something else by hand
+	}
+	maps.Copy(kept, more)
+	return kept
+}
+
+// Preview is what a decision would do.
+type Preview struct {
+	Event  string
+	Failed []string  // the guards that do not hold; nil: it would be applied
+	Before Operation // the row as it is
+	After  Operation // the row as it would be; as it is where it would be denied
+	Now    time.Time // by the database's clock
+}
+
+// Preview evaluates a decision on the row as it is now, and changes nothing.
+func (m *Machine) Preview(ctx context.Context, r Review) (Preview, error) {
+	op, err := m.Get(ctx, r.OperationID)
+	if err != nil {
+		return Preview{}, err
+	}
+	if r.Choice == ChoiceAttach && len(r.Keep) > 0 {
+		r.Keep = op.KeptOf(r.RemoteJobID, r.Keep)
+	}
+	params, err := r.params()
+	if err != nil {
+		return Preview{}, err
+	}
+	now, err := m.store.Now(ctx)
+	if err != nil {
+		return Preview{}, err
+	}
+	taken := false
+	if id := params["remote_job_id"].Text(); id != "" {
+		holder, err := m.store.Find(ctx, op.Provider, op.Account, id)
+		if err != nil {
+			return Preview{}, err
+		}
+		taken = holder != nil && OperationOf(m.store.Program(), holder).OperationID != op.OperationID
+	}
+	v := m.store.Program().Eval(r.Event(), op.Row(), params, transitions.World{
+		Now: now.UnixMicro(), Taken: func(string, string, string) bool { return taken },
+	})
+	return Preview{r.Event(), v.Failed, op, OperationOf(m.store.Program(), v.Row), now}, nil
+}
+
+// Choice is what one choice would come to now.
+type Choice struct {
+	Name    string
+	Refused []string  // the guards that would refuse it; nil: it is allowed
+	From    time.Time // from then on it is allowed, where only the quarantine refuses it
+}
+
+// choicesOf evaluates every choice on a row. An id that a person would have to find first counts as found.
+func choicesOf(p *transitions.Program, op Operation, now time.Time) []Choice {
+	id := op.LateRemoteJobID
+	if id == "" {
+		id = op.RemoteJobID
+	}
+	if id == "" {
+		id = "found"
+	}
+	var choices []Choice
+	for _, name := range Choices {
+		r := Review{Choice: name, OperationID: op.OperationID, Decision: Decision{op.Seen(), "reviewer", "reason"}, RemoteJobID: id}
+		params, err := r.params()
+		if err != nil || p.Rule(r.Event()) == nil {
+			continue // a table of one's own
+		}
+		c := Choice{Name: name, Refused: p.Eval(r.Event(), op.Row(), params, transitions.World{Now: now.UnixMicro()}).Failed}
+		if len(c.Refused) == 1 && c.Refused[0] == "quarantine_over" {
+			c.From = op.QuarantineUntil
+		}
+		choices = append(choices, c)
+	}
+	return choices
+}
