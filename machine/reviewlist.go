@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -19,6 +20,9 @@ type Waiting struct {
 	Choices  []Choice
 	Original *Operation // the operation whose request this one repeats
 	Redone   *Operation // the operation that repeats this one's request
+
+	// Candidates are remote jobs that nobody here knows and that may be this operation's, where it has none.
+	Candidates []Candidate
 }
 
 // Sent is who began a send, when, and under which revision. The zero value: nobody did, or history does not tell.
@@ -36,8 +40,10 @@ type ReviewPage struct {
 
 // The bounds of what a page shows of each operation; show has it all.
 const (
-	recentShown = 5
-	detailShown = 1 << 10
+	recentShown     = 5
+	detailShown     = 1 << 10
+	candidatesShown = 5
+	candidatesOf    = 5 // providers and accounts
 )
 
 // Reviews reads a page of what waits for a reviewer: suspected duplicates first, then contradicted outcomes, then what
@@ -69,6 +75,10 @@ func (m *Machine) Known(ctx context.Context, ops ...Operation) (ReviewPage, erro
 	if err != nil {
 		return ReviewPage{}, err
 	}
+	candidates, err := m.candidates(ctx, ops)
+	if err != nil {
+		return ReviewPage{}, err
+	}
 	page := ReviewPage{Now: now}
 	for _, op := range ops {
 		w := Waiting{Operation: op, Choices: choicesOf(m.store.Program(), op, now), Original: originals[op.RedoOf], Redone: redone[op.OperationID]}
@@ -83,6 +93,11 @@ func (m *Machine) Known(ctx context.Context, ops ...Operation) (ReviewPage, erro
 			}
 		}
 		w.tell(m.store.Program())
+		for _, c := range candidates[Who{op.Provider, op.Account}] {
+			if seeksJob(op) && !c.Last.Before(op.SubmittedAt) && len(w.Candidates) < candidatesShown {
+				w.Candidates = append(w.Candidates, c)
+			}
+		}
 		page.Operations = append(page.Operations, w)
 	}
 	return page, nil
@@ -119,6 +134,33 @@ func (m *Machine) relatives(ctx context.Context, ops []Operation) (originals, re
 		}
 	}
 	return originals, redone, nil
+}
+
+// seeksJob reports whether an operation may have a remote job whose id nobody here knows.
+func seeksJob(op Operation) bool {
+	return op.Phase == transitions.Uncertain && op.RemoteJobID == "" && op.LateRemoteJobID == "" && !op.SubmittedAt.IsZero()
+}
+
+// candidates looks for the jobs of operations that have none, once for each provider and account, of which it looks at
+// the first few: nearly always there is one.
+func (m *Machine) candidates(ctx context.Context, ops []Operation) (map[Who][]Candidate, error) {
+	since := map[Who]time.Time{}
+	for _, op := range ops {
+		who := Who{op.Provider, op.Account}
+		first, known := since[who]
+		if seeksJob(op) && (known && op.SubmittedAt.Before(first) || !known && len(since) < candidatesOf) {
+			since[who] = op.SubmittedAt
+		}
+	}
+	found := map[Who][]Candidate{}
+	for who, first := range since {
+		all, err := m.Candidates(ctx, who, first, math.MaxInt)
+		if err != nil {
+			return nil, err
+		}
+		found[who] = all
+	}
+	return found, nil
 }
 
 // tell reads from the events who sent it and since when nobody knows.

@@ -23,7 +23,7 @@ An uncertain one is abandoned with a review instead.`,
 			if err != nil {
 				return err
 			}
-			return a.decided(c.Context(), args[0], func(ctx context.Context, m *machine.Machine) (machine.Operation, error) {
+			return a.decided(c.Context(), func(ctx context.Context, m *machine.Machine) (machine.Operation, error) {
 				return m.Cancel(ctx, args[0], d)
 			})
 		},

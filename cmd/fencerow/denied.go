@@ -12,18 +12,26 @@ import (
 // tellDenied says which guards of an event did not hold, in the table's own words, and what the row is now.
 func (a *app) tellDenied(d *machine.DeniedError) {
 	a.sayf("fencerow: %s on operation %q was denied; nothing was changed. It needs:", d.Event, d.OperationID)
+	a.tellGuards(d.Event, d.Failed)
+	a.sayf("The row is now: %s", standing(d.Seen, time.Now()))
+	if changed := d.Changed(); changed != "" {
+		a.sayf("What happened %s", changed)
+	}
+	if hint := a.deniedHint(d); hint != "" {
+		a.sayf("%s", hint)
+	}
+}
+
+// tellGuards says what guards ask for, in the table's own words.
+func (a *app) tellGuards(event string, names []string) {
 	docs := map[string]string{}
-	if rule := program().Rule(d.Event); rule != nil {
+	if rule := program().Rule(event); rule != nil {
 		for _, g := range rule.Guards {
 			docs[g.Name] = g.Doc
 		}
 	}
-	for _, name := range d.Failed {
+	for _, name := range names {
 		a.sayf("  %s: %s", name, docs[name])
-	}
-	a.sayf("The row is now: %s", standing(d.Seen, time.Now()))
-	if hint := a.deniedHint(d); hint != "" {
-		a.sayf("%s", hint)
 	}
 }
 

@@ -111,7 +111,7 @@ func TestAReviewerAttachesTheJobThatWasFound(t *testing.T) {
 	onEach(t, func(t *testing.T, c *cli) {
 		c.withRemote(sandbox.Options{})
 		seen := c.uncertain("a")
-		if r := c.want(exitOK, "review", "list"); !matches(`a +`+regexp.QuoteMeta(seen)+` +uncertain +no_response `, r.stdout) {
+		if r := c.want(exitOK, "review", "list"); !matches(`a +uncertain, no_response +for \d+s +seen `+regexp.QuoteMeta(seen), r.stdout) {
 			t.Errorf("review list prints\n%s", r.stdout)
 		}
 		id := c.remote.Counts()["a"].IDs[0]

@@ -20,7 +20,7 @@ func (a *app) redeliverVerb() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.decided(c.Context(), args[0], func(ctx context.Context, m *machine.Machine) (machine.Operation, error) {
+			return a.decided(c.Context(), func(ctx context.Context, m *machine.Machine) (machine.Operation, error) {
 				if f.seen == "" { // a delivery repeats freely: what is there now is what is meant
 					op, err := m.Get(ctx, args[0])
 					if err != nil {

@@ -30,16 +30,7 @@ has failed, was rejected or was abandoned; of an abandoned one it needs what rev
 			case as == args[0]:
 				return usagef("--as %q is the old operation's id: give the new one an id of its own", as)
 			}
-			return a.decided(c.Context(), args[0], func(ctx context.Context, m *machine.Machine) (machine.Operation, error) {
-				done, err := m.Redo(ctx, args[0], as, d, f.override)
-				if err != nil {
-					return done.Operation, err
-				}
-				if !a.json {
-					fmt.Fprintf(a.stdout, "%s repeats ", clean(as))
-				}
-				return done.Operation, nil
-			})
+			return a.redo(c.Context(), args[0], as, d, f.override)
 		},
 	}
 	flags := c.Flags()
@@ -48,4 +39,21 @@ has failed, was rejected or was abandoned; of an abandoned one it needs what rev
 	flags.StringVar(&f.reason, "reason", "", "why (required; kept)")
 	flags.BoolVar(&f.override, "override-quarantine", false, "of an abandoned one: take the risk that an old sender still sends; recorded")
 	return c
+}
+
+func (a *app) redo(ctx context.Context, id, as string, d machine.Decision, override bool) error {
+	s, err := a.open(ctx, writing)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	done, err := s.machine.Redo(ctx, id, as, d, override)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		return a.writeJSON([]machine.Operation{done.Operation})
+	}
+	fmt.Fprintf(a.stdout, "%s repeats %s: %s\n", clean(as), clean(id), clean(effect(done.Operation)))
+	return nil
 }

@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +16,11 @@ import (
 type reviewFlags struct {
 	decisionFlags
 	remoteJobID string
+	keep        []string
+	provider    string // the file, of attach
 	override    bool
+	dryRun      bool
+	bulk        bulkFlags
 }
 
 func (a *app) reviewVerb() *cobra.Command {
@@ -30,65 +34,166 @@ func (a *app) reviewVerb() *cobra.Command {
 	}
 	c.AddCommand(
 		a.reviewListVerb(),
-		a.decideVerb("attach", "Give an operation the remote job that was found",
-			`  fencerow review attach clip-001 --remote-job-id job_8f2 --seen 4.1 --reviewer ada --reason "found it in the console"`,
-			func(ctx context.Context, m *machine.Machine, id string, d machine.Decision, f reviewFlags) (machine.Operation, error) {
-				return m.ReviewAttach(ctx, id, f.remoteJobID, d)
-			}),
-		a.decideVerb("not-created", "State with proof that nothing was created, so that it is sent again",
-			`  fencerow review not-created clip-001 --seen 4.1 --reviewer ada --reason "support confirmed: no job"`,
-			func(ctx context.Context, m *machine.Machine, id string, d machine.Decision, f reviewFlags) (machine.Operation, error) {
-				return m.ReviewNotCreated(ctx, id, d, f.override)
-			}),
-		a.decideVerb("abandon", "Give an operation up; it is never sent again",
-			`  fencerow review abandon clip-001 --seen 4.1 --reviewer ada --reason "the customer has left"`,
-			func(ctx context.Context, m *machine.Machine, id string, d machine.Decision, _ reviewFlags) (machine.Operation, error) {
-				return m.ReviewAbandon(ctx, id, d)
-			}),
-		a.decideVerb("acknowledge", "Clear the marks that were seen to",
-			`  fencerow review acknowledge clip-001 --seen 7.3 --reviewer ada --reason "the second job was canceled by hand"`,
-			func(ctx context.Context, m *machine.Machine, id string, d machine.Decision, _ reviewFlags) (machine.Operation, error) {
-				return m.ReviewAcknowledge(ctx, id, d)
-			}),
+		a.decideVerb(machine.ChoiceAttach, "Give an operation the remote job that was found",
+			`Attach gives an uncertain operation the remote job that somebody found; it is observed then. Where the provider file
+builds an address from values of the submission's answer (submit.keep), give those of this job with --keep: without them
+it could never be observed. --provider FILE checks that before anything is changed.`,
+			`  fencerow review attach clip-001 --remote-job-id job_8f2 --seen 4.1 --reviewer ada --reason "found it in the console"
+  fencerow review attach clip-002 --remote-job-id 9c1 --keep status_url=https://queue.example.com/9c1/status \
+    --provider video.yaml --seen 3.0 --reviewer ada --reason "found it in the console"`),
+		a.decideVerb(machine.ChoiceNotCreated, "State with proof that nothing was created, so that it is sent again",
+			`Not-created states that somebody has proof that the remote created nothing: the request is sent again. Look at the
+remote after the quarantine is over: before that an old sender might still send. With --all it decides about every
+operation of one reason and kind whose quarantine is over.`,
+			`  fencerow review not-created clip-001 --seen 4.1 --reviewer ada --reason "support confirmed: no job"
+  fencerow review not-created --all --where-reason no_response --kind video --reviewer ada --reason "the gateway was down, says its status page"`),
+		a.decideVerb(machine.ChoiceAbandon, "Give an operation up; it is never sent again",
+			`Abandon gives an operation up: it is never sent again, and whether a remote job exists stays unknown. What comes to
+light later marks it. With --all it decides about every operation of one reason and kind that nothing came to light of.`,
+			`  fencerow review abandon clip-001 --seen 4.1 --reviewer ada --reason "the customer has left"
+  fencerow review abandon --all --where-reason no_response --kind video --limit 500 --reviewer ada --reason "the batch was ordered elsewhere"`),
+		a.decideVerb(machine.ChoiceAcknowledge, "Clear the marks that were seen to",
+			"Acknowledge clears the marks of an operation, which is left as it is. Evidence that comes later marks it again.",
+			`  fencerow review acknowledge clip-001 --seen 7.3 --reviewer ada --reason "the second job was canceled by hand"`),
 	)
 	return c
 }
 
-func (a *app) decideVerb(name, short, example string,
-	decide func(context.Context, *machine.Machine, string, machine.Decision, reviewFlags) (machine.Operation, error)) *cobra.Command {
+func (a *app) decideVerb(choice, short, long, example string) *cobra.Command {
 	var f reviewFlags
+	name := strings.ReplaceAll(choice, "_", "-")
 	c := &cobra.Command{
-		Use: name + " ID", Short: short, Example: example, Args: exactly("ID"),
-		RunE: func(c *cobra.Command, args []string) error {
-			d, err := f.decision(true)
-			switch {
-			case err != nil:
-				return err
-			case f.seen == "":
-				return usagef("--seen is missing: give the R.E that review list or show printed, so that nothing is decided about a row that moved since")
-			case name == "attach" && !transitions.UsableRemoteJobID(f.remoteJobID):
-				return usagef("--remote-job-id %q cannot be one: want 1 to %d printable ASCII characters without a space", f.remoteJobID, transitions.MaxRemoteJobID)
+		Use: name + " ID", Short: short, Long: long, Example: example,
+		Args: func(c *cobra.Command, args []string) error {
+			if !f.bulk.all {
+				return exactly("ID")(c, args)
 			}
-			return a.decided(c.Context(), args[0], func(ctx context.Context, m *machine.Machine) (machine.Operation, error) {
-				return decide(ctx, m, args[0], d, f)
-			})
+			if len(args) > 0 {
+				return usagef("--all decides about a selection: leave %q out, or --all", args[0])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if f.bulk.all {
+				return a.decideAll(c.Context(), choice, f)
+			}
+			r, err := f.review(choice, args[0])
+			if err != nil {
+				return err
+			}
+			return a.decide(c.Context(), r, f)
 		},
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.reviewer, "reviewer", "", "who decides (required; kept)")
 	flags.StringVar(&f.reason, "reason", "", "why (required; kept)")
 	flags.StringVar(&f.seen, "seen", "", "R.E, the revision and evidence number that was looked at (required)")
-	switch name {
-	case "attach":
+	flags.BoolVar(&f.dryRun, "dry-run", false, "show what it would do, and change nothing")
+	switch choice {
+	case machine.ChoiceAttach:
 		flags.StringVar(&f.remoteJobID, "remote-job-id", "", "the remote's id of its job (required)")
-	case "not-created":
+		flags.StringArrayVar(&f.keep, "keep", nil, "NAME=VALUE, a value of this job that the provider file keeps; repeatable")
+		flags.StringVar(&f.provider, "provider", "", "provider file to check the kept values by")
+		flags.BoolVar(&f.bulk.all, "all", false, "")
+		_ = flags.MarkHidden("all") // it is refused with the reason
+	case machine.ChoiceNotCreated:
 		flags.BoolVar(&f.override, "override-quarantine", false, "take the risk that an old sender still sends; recorded")
+		f.bulk.add(c)
+	case machine.ChoiceAbandon:
+		f.bulk.add(c)
 	}
 	return c
 }
 
+// review reads a decision about one operation from the flags.
+func (f reviewFlags) review(choice, id string) (machine.Review, error) {
+	d, err := f.decision(true)
+	r := machine.Review{Choice: choice, OperationID: id, Decision: d, RemoteJobID: f.remoteJobID, Override: f.override}
+	switch {
+	case err != nil:
+		return r, err
+	case f.bulk.selects():
+		return r, usagef("--where-reason, --kind, --provider, --account and the like select for --all, which is not given")
+	case f.seen == "":
+		return r, usagef("--seen is missing: give the R.E that review list or show printed, so that nothing is decided about a row that moved since")
+	case choice == machine.ChoiceAttach && !transitions.UsableRemoteJobID(f.remoteJobID):
+		return r, usagef("--remote-job-id %q cannot be one: want 1 to %d printable ASCII characters without a space", f.remoteJobID, transitions.MaxRemoteJobID)
+	}
+	r.Keep, err = keptValues(f.keep)
+	return r, err
+}
+
+func keptValues(pairs []string) (map[string]string, error) {
+	keep := map[string]string{}
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		_, twice := keep[name]
+		switch {
+		case !ok || transitions.IsBlank(name) || transitions.IsBlank(value):
+			return nil, usagef("--keep %q: want NAME=VALUE", pair)
+		case twice:
+			return nil, usagef("--keep %s is given twice", name)
+		}
+		keep[name] = value
+	}
+	return keep, nil
+}
+
+// decide fires a decision, or shows what it would do.
+func (a *app) decide(ctx context.Context, r machine.Review, f reviewFlags) error {
+	why := writing
+	if f.dryRun {
+		why = reading
+	}
+	s, err := a.open(ctx, why)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	if r.Choice == machine.ChoiceAttach {
+		if err := a.checkKept(ctx, s, r, f.provider); err != nil {
+			return err
+		}
+	}
+	if f.dryRun {
+		return a.preview(ctx, s, r)
+	}
+	op, err := s.machine.Decide(ctx, r)
+	if err != nil {
+		return err
+	}
+	return a.sayEffect(op)
+}
+
+// checkKept refuses to attach a job that could never be observed, as far as that can be told. Nothing was changed then.
+func (a *app) checkKept(ctx context.Context, s *session, r machine.Review, file string) error {
+	op, err := s.machine.Get(ctx, r.OperationID)
+	if err != nil {
+		return err
+	}
+	kept := op.KeptOf(r.RemoteJobID, r.Keep)
+	if file == "" {
+		if op.Keep != "" && len(kept) == 0 {
+			a.sayf("fencerow: the values that were kept of its other remote job are not this one's, and are dropped; where the provider file builds addresses from them, give this job's with --keep")
+		}
+		return nil
+	}
+	spec, err := a.provider(file)
+	if err != nil {
+		return err
+	}
+	if op.Kind != spec.Kind || op.Provider != spec.Provider() || op.Account != spec.Account {
+		return usagef("--provider %s describes %s; operation %q is of kind %s, provider %s, account %s: give the file that it was sent with",
+			file, providerWords(spec), op.OperationID, op.Kind, op.Provider, op.Account)
+	}
+	if err := spec.CheckKept(op.OperationID, r.RemoteJobID, kept); err != nil {
+		return usagef("%w; give it with --keep NAME=VALUE. Nothing was changed", err)
+	}
+	return nil
+}
+
 // decided fires a person's event on an operation that must be there, and says what came of it.
-func (a *app) decided(ctx context.Context, id string, fire func(context.Context, *machine.Machine) (machine.Operation, error)) error {
+func (a *app) decided(ctx context.Context, fire func(context.Context, *machine.Machine) (machine.Operation, error)) error {
 	s, err := a.open(ctx, writing)
 	if err != nil {
 		return err
@@ -98,10 +203,14 @@ func (a *app) decided(ctx context.Context, id string, fire func(context.Context,
 	if err != nil {
 		return err
 	}
+	return a.sayEffect(op)
+}
+
+func (a *app) sayEffect(op machine.Operation) error {
 	if a.json {
 		return a.writeJSON([]machine.Operation{op})
 	}
-	fmt.Fprintf(a.stdout, "%s: %s\n", clean(id), clean(effect(op)))
+	fmt.Fprintf(a.stdout, "%s: %s\n", clean(op.OperationID), clean(effect(op)))
 	return nil
 }
 
@@ -117,6 +226,8 @@ func effect(op machine.Operation) string {
 		return now + "; marked as to be canceled: it is not sent"
 	case asked && contains(sent, op.Phase):
 		return now + "; marked as to be canceled; the remote is not asked yet: what was sent goes on"
+	case op.NextAction == transitions.Dispatch && (op.Marked() || op.LateRemoteJobID != ""):
+		return now + "; it is not sent: the reconciler gives it to a reviewer"
 	case op.NextAction == transitions.Dispatch:
 		return now + "; the next worker sends it"
 	case op.NextAction == transitions.Observe:
@@ -127,81 +238,4 @@ func effect(op machine.Operation) string {
 		return now + "; nothing is left to do"
 	}
 	return now
-}
-
-func (a *app) reviewListVerb() *cobra.Command {
-	var limit int
-	var after string
-	c := &cobra.Command{
-		Use:   "list",
-		Short: "List what waits for a reviewer: marked operations first, then uncertain ones",
-		Example: `  fencerow review list
-  fencerow review list --json | jq -r .uncertain_reason | sort | uniq -c`,
-		Args: exactly(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.reviewList(c.Context(), limit, after) },
-	}
-	c.Flags().IntVar(&limit, "limit", defaultPage, "operations on a page")
-	c.Flags().StringVar(&after, "after", "", "the next page: CREATED_AT/OPERATION_ID of the last operation of the page before")
-	return c
-}
-
-func (a *app) reviewList(ctx context.Context, limit int, after string) error {
-	f := listFlags{query: machine.Query{Phase: transitions.Uncertain, Limit: limit}, after: after}
-	if err := f.check(); err != nil {
-		return err
-	}
-	s, err := a.open(ctx, reading)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	var waiting []machine.Operation
-	if after == "" { // the marked ones are few, and stand on the first page
-		if waiting, err = s.machine.List(ctx, machine.Query{Marked: true, Limit: limit}); err != nil {
-			return fmt.Errorf("listing marked operations in %s: %w", s.name, err)
-		}
-	}
-	uncertain, err := s.machine.List(ctx, f.query)
-	if err != nil {
-		return fmt.Errorf("listing uncertain operations in %s: %w", s.name, err)
-	}
-	for _, op := range uncertain {
-		if !op.Marked() {
-			waiting = append(waiting, op)
-		}
-	}
-	if a.json {
-		return a.writeJSON(waiting)
-	}
-	if len(waiting) == 0 {
-		fmt.Fprintln(a.stdout, "nothing waits for a reviewer")
-		return nil
-	}
-	if err := a.reviewTable(waiting); err != nil {
-		return err
-	}
-	if len(uncertain) == limit {
-		a.sayf("There may be more: --after %s", shellQuote(cursorText(uncertain[len(uncertain)-1])))
-	}
-	a.sayf("Look at one with %s; it prints the commands that decide.", a.command("show", "ID"))
-	return nil
-}
-
-func (a *app) reviewTable(ops []machine.Operation) error {
-	now := time.Now()
-	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tSEEN\tPHASE\tREASON\tMARKED\tSENT\tQUARANTINE\tREMOTE JOB\tLATE REMOTE JOB")
-	for _, op := range ops {
-		quarantine := "over"
-		if op.QuarantineUntil.After(now) {
-			quarantine = "until " + stamp(op.QuarantineUntil)
-		}
-		if op.Phase != transitions.Uncertain {
-			quarantine = ""
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cell(op.OperationID, machine.MaxName), op.Seen(), cell(op.Phase, 20),
-			cell(op.UncertainReason, 30), cell(marks(op), 50), cell(stamp(op.SubmittedAt), 30), cell(quarantine, 40),
-			cell(op.RemoteJobID, 40), cell(op.LateRemoteJobID, 40))
-	}
-	return w.Flush()
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,14 +45,26 @@ func (a *app) show(ctx context.Context, id string) error {
 	if err != nil {
 		return fmt.Errorf("reading the evidence of operation %q: %w", id, err)
 	}
+	page, err := s.machine.Known(ctx, op)
+	if err != nil {
+		return fmt.Errorf("reading what is known of operation %q: %w", id, err)
+	}
+	w := page.Operations[0]
 	if a.json {
-		return a.showJSON(op, history, evidence)
+		return a.withColumns(op, struct {
+			knownJSON
+			History  []historyJSON  `json:"history"`
+			Evidence []evidenceJSON `json:"evidence"`
+		}{knownOf(w, page.Now), historyOf(history), evidenceOf(evidence)})
 	}
 	if err := a.showColumns(op); err != nil {
 		return err
 	}
+	for _, line := range append(candidateText(w, page.Now), relationText(w)...) {
+		fmt.Fprintf(a.stdout, "\n%s\n", clean(line))
+	}
 	a.showTimeline(history, evidence)
-	a.showNext(op)
+	a.showNext(w, page.Now)
 	return nil
 }
 
@@ -167,119 +178,42 @@ func evidenceText(e machine.EvidenceEntry) string {
 }
 
 // showNext says what a person can do, where it is a person's turn.
-func (a *app) showNext(op machine.Operation) {
-	if op.Phase != transitions.Uncertain && !op.Marked() && op.Delivery != "failed" {
+func (a *app) showNext(w machine.Waiting, now time.Time) {
+	if w.Phase != transitions.Uncertain && !w.Marked() && w.Delivery != "failed" {
 		return
 	}
 	fmt.Fprintln(a.stdout, "\nnext")
-	for _, line := range a.choices(op) {
+	for _, line := range a.choices(w, now) {
 		fmt.Fprintf(a.stdout, "  %s\n", clean(line))
 	}
 }
 
-// choices are the commands that settle an operation.
-func (a *app) choices(op machine.Operation) []string {
+// choices are the commands that settle an operation. One that a guard refuses now says why.
+func (a *app) choices(w machine.Waiting, now time.Time) []string {
+	op := w.Operation
 	var lines []string
-	add := func(why string, verb []string, flags ...string) {
+	add := func(choice, why string, verb []string, flags ...string) {
+		for _, c := range w.Choices {
+			if c.Name == choice && c.Refused != nil {
+				why += "; now " + refusal(op, c.Refused, now)
+			}
+		}
 		flags = append(flags, "--seen", op.Seen().String(), "--reviewer", "YOU", "--reason", "WHY")
 		lines = append(lines, why+":", "  "+a.commandOn(op.OperationID, verb, flags...))
 	}
 	review := func(name string) []string { return []string{"review", name} }
 	if op.Marked() {
-		add("you have seen to the marks ("+marks(op)+")", review("acknowledge"))
+		add(machine.ChoiceAcknowledge, "you have seen to the marks ("+marks(op)+")", review("acknowledge"))
 	}
 	if op.Phase == transitions.Uncertain {
-		add("the remote has a job of it", review("attach"), "--remote-job-id", "ID")
+		add(machine.ChoiceAttach, "the remote has a job of it", review("attach"), "--remote-job-id", "ID")
 		if op.RemoteJobID == "" && op.LateRemoteJobID == "" {
-			when := ""
-			if op.QuarantineUntil.After(time.Now()) {
-				when = ", from " + stamp(op.QuarantineUntil) + " on"
-			}
-			add("the remote provably has none, so that it is sent again"+when, review("not-created"))
+			add(machine.ChoiceNotCreated, "the remote provably has none, so that it is sent again", review("not-created"))
 		}
-		add("nobody will ever know, or it does not matter any more", review("abandon"))
+		add(machine.ChoiceAbandon, "nobody will ever know, or it does not matter any more", review("abandon"))
 	}
 	if op.Delivery == "failed" {
-		add("the result can be fetched now", []string{"redeliver"})
+		add("redeliver", "the result can be fetched now", []string{"redeliver"})
 	}
 	return lines
-}
-
-// historyJSON and evidenceJSON name the fields as the columns are called.
-type historyJSON struct {
-	Seq         int64           `json:"seq"`
-	OperationID string          `json:"operation_id"`
-	Event       string          `json:"event"`
-	From        *string         `json:"from_phase"`
-	To          string          `json:"to_phase"`
-	Owner       *string         `json:"owner"`
-	Revision    int64           `json:"revision"`
-	Reason      *string         `json:"reason"`
-	Reviewer    *string         `json:"reviewer"`
-	Detail      *string         `json:"detail"`
-	Changes     json.RawMessage `json:"changes"`
-	At          time.Time       `json:"at"`
-}
-
-type evidenceJSON struct {
-	Seq         int64     `json:"seq"`
-	OperationID *string   `json:"operation_id"`
-	Provider    string    `json:"provider"`
-	Account     string    `json:"account"`
-	Kind        string    `json:"kind"`
-	Revision    *int64    `json:"revision"`
-	Owner       *string   `json:"owner"`
-	RemoteJobID *string   `json:"remote_job_id"`
-	Detail      any       `json:"detail"`
-	At          time.Time `json:"at"`
-}
-
-func opt(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-// showJSON writes one object: the operation's columns, and history and evidence as lists.
-func (a *app) showJSON(op machine.Operation, history []machine.HistoryEntry, evidence []machine.EvidenceEntry) error {
-	columns, err := json.Marshal(op)
-	if err != nil {
-		return err
-	}
-	lists := struct {
-		History  []historyJSON  `json:"history"`
-		Evidence []evidenceJSON `json:"evidence"`
-	}{History: []historyJSON{}, Evidence: []evidenceJSON{}}
-	for _, h := range history {
-		changes := json.RawMessage(h.Changes)
-		if !json.Valid(changes) {
-			changes = nil
-		}
-		lists.History = append(lists.History, historyJSON{
-			h.Seq, h.OperationID, h.Event, opt(h.From), h.To, opt(h.Owner), h.Revision,
-			opt(h.Reason), opt(h.Reviewer), opt(h.Detail), changes, h.At.UTC(),
-		})
-	}
-	for _, e := range evidence {
-		var revision *int64
-		if e.Revision != 0 {
-			revision = &e.Revision
-		}
-		var detail any
-		if utf8.Valid(e.Detail) && e.Detail != nil {
-			detail = string(e.Detail)
-		} else if e.Detail != nil {
-			detail = map[string][]byte{"base64": e.Detail}
-		}
-		lists.Evidence = append(lists.Evidence, evidenceJSON{
-			e.Seq, opt(e.OperationID), e.Provider, e.Account, e.Kind, revision, opt(e.Owner), opt(e.RemoteJobID), detail, e.At.UTC(),
-		})
-	}
-	rest, err := json.Marshal(lists)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.stdout, "%s,%s\n", strings.TrimSuffix(string(columns), "}"), rest[1:])
-	return err
 }
