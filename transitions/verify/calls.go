@@ -267,7 +267,7 @@ func (m *model) born() ([]rowID, error) {
 	if !v.Applied {
 		return nil, fmt.Errorf("explore table %s: %s is denied, failed guards %v; give the parameters that it needs in Bound.Given", m.p.Name, r.Event, v.Failed)
 	}
-	m.birth = params
+	m.birth, m.newborn = params, v.Row
 	rows := []rowID{m.space.intern(v.Row)}
 	if m.bound.Imports {
 		rows = append(rows, m.imports(v.Row)...)

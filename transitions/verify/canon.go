@@ -66,7 +66,7 @@ func (m *model) forgetCounts(st *state) {
 	senders := m.bound.Begins - int(st.begins)
 	for i := range st.workers {
 		w := &st.workers[i]
-		if w.pc == holds && m.effecting[w.phase] && w.answer == notSent || w.pc == unsure {
+		if w.pc == holds && (m.effecting[w.phase] || m.sendable[w.phase]) && w.answer == notSent || w.pc == unsure {
 			senders++
 		}
 	}
@@ -245,7 +245,7 @@ func (m *model) renamed(id rowID, owner string) rowID {
 	if s.facts[id].owner == owner {
 		return id
 	}
-	key := reranking{row: id, owner: owner[1]}
+	key := reranking{row: id, owner: owner[len(owner)-1]}
 	if to, ok := s.reranks[key]; ok {
 		return to
 	}

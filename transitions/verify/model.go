@@ -20,6 +20,8 @@ type model struct {
 	roles roles
 	birth transitions.Params
 
+	newborn transitions.Row
+
 	fenced     bool // every holder's event asks for the revision: one that is superseded is denied for ever
 	sendable   []bool
 	effecting  []bool
@@ -118,6 +120,7 @@ type reviewer struct {
 	phase     uint8
 	rev, seq  uint8
 	overtaken bool
+	sawNone   bool // of the fault LooksTooEarly: the remote showed no job
 }
 
 // state is everything that can make a difference.

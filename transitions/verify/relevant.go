@@ -24,7 +24,7 @@ func relevance(p *transitions.Program) []map[string]bool {
 		grown = false
 		for i, ph := range p.Phases {
 			for _, r := range p.Rules {
-				if !r.New && r.Leaves(ph.Name) && changes(r) {
+				if leaves(r, ph.Name) && changes(r) {
 					to := in[slices.Index(p.PhaseNames(), r.Lands(ph.Name))]
 					grown = readBy(r, in[i], to) || grown
 				}
@@ -75,7 +75,7 @@ func (m *model) sendsAgain() []bool {
 	for range m.phases {
 		for i, ph := range m.phases {
 			for _, r := range m.p.Rules {
-				if !r.New && r.Leaves(ph) {
+				if leaves(r, ph) {
 					can[i] = can[i] || can[m.phaseNumber(r.Lands(ph))]
 				}
 			}
@@ -95,4 +95,18 @@ func (m *model) tells(relevant []map[string]bool) []bool {
 		}
 	}
 	return out
+}
+
+// leaves reports whether a rule's guards let it fire in a phase: a rule whose guard on the phase was taken away may fire
+// in every phase, whatever its From says.
+func leaves(r *transitions.Rule, phase string) bool {
+	if r.New {
+		return false
+	}
+	for _, g := range r.Guards {
+		if x := g.Expr; x.Op == transitions.OpIn && x.Args[0].Op == transitions.OpCol && x.Args[0].Name == "phase" {
+			return r.Leaves(phase)
+		}
+	}
+	return true
 }

@@ -186,7 +186,8 @@ func (v *visitor) people() {
 	}
 	row := v.row()
 	next := *v.from
-	next.reviewer = reviewer{looked: true, phase: row.phase, rev: uint8(row.revision), seq: uint8(row.seq)}
+	next.reviewer = reviewer{looked: true, phase: row.phase, rev: uint8(row.revision), seq: uint8(row.seq),
+		sawNone: v.fault[LooksTooEarly] && v.from.jobs == 0}
 	if next != *v.from {
 		v.visit(step{kind: looks, who: person, call: -1}, &next)
 	}
@@ -208,7 +209,7 @@ func (v *visitor) decide(c *call) {
 	}
 	next := *v.from
 	if v.returns(c.rule) && c.rule.Fence == transitions.Seen {
-		if v.from.jobs > 0 || c.needs == overrides {
+		if v.from.jobs > 0 && !v.from.reviewer.sawNone || c.needs == overrides {
 			if int(v.from.mistakes) >= v.bound.Mistakes {
 				return
 			}

@@ -68,13 +68,11 @@ func (v *visitor) claim(i int) {
 		next.workers[i] = worker{pc: holds, phase: after.phase, rev: uint8(after.revision), left: 1, flags: current}
 		v.visit(step{kind: fires, who: int8(i), call: int16(c.number), applied: true, broken: broken}, &next)
 	}
-	if v.fault[ClaimByOwner] && v.row().owner == v.owner(i) && v.row().live {
+	if row := v.row(); v.fault[ClaimByOwner] && row.owner == v.owner(i) && row.live && !v.effecting[row.phase] {
 		next := *v.from
-		next.workers[i] = worker{pc: holds, phase: v.row().phase, rev: uint8(v.row().revision), left: 1}
-		for _, other := range v.from.workers {
-			if other.has(current) && other.pc != idle {
-				next.workers[i].phase = other.phase
-			}
+		next.workers[i] = worker{pc: holds, phase: row.phase, rev: uint8(row.revision), left: 1}
+		if !v.bound.ReusedOwners { // it can only be its own
+			next.workers[i].flags = current
 		}
 		v.visit(step{kind: adopts, who: int8(i), call: -1}, &next)
 	}

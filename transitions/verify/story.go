@@ -10,10 +10,11 @@ import (
 // Violation is an invariant, and a shortest story that breaks it.
 type Violation struct {
 	Invariant Invariant
-	Story     []string // one sentence a step, to be read from the first to the last
-	Events    []Event  // what was fired on the row, in order
-	birth     transitions.Params
-	columns   []string // of a row written by hand; empty: prepared by an event
+	Story     []string  // one sentence a step, to be read from the first to the last
+	Events    []Event   // what was fired on the row, in order
+	birth     Event     // that prepared the operation
+	byHand    []setting // or the row that somebody wrote; nil: nobody did
+	other     []setting // a row of another operation
 }
 
 // Event is one thing that happens to the row in a story: an event that is fired, or time that passes.
@@ -36,9 +37,8 @@ func (v *Violation) String() string {
 // teller follows a path with the revisions, owners and ids as they would really be.
 type teller struct {
 	*exploration
-	at    state
-	out   *Violation
-	clock int
+	at  state
+	out *Violation
 }
 
 // tell makes the story of a finding. The states of a path have their names changed; the story is told by taking the same
@@ -49,7 +49,8 @@ func (x *exploration) tell(f *finding) (*Violation, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &teller{exploration: x, out: &Violation{Invariant: Invariant{f.code, f.code.says()}, birth: x.birth}}
+	t := &teller{exploration: x, out: &Violation{Invariant: Invariant{f.code, f.code.says()},
+		birth: Event{Name: x.roles.birth.Event, Params: x.birth, Applied: true}, other: x.other(x.newborn)}}
 	for i, row := range born {
 		if t.at = (state{row: row, slack: 1}); x.canonical(t.at) == path[0] {
 			t.begin(i)
@@ -81,12 +82,7 @@ func (t *teller) begin(born int) {
 		return
 	}
 	t.out.Story = append(t.out.Story, fmt.Sprintf("Somebody writes a row by hand, %s, without a remote job id.", t.phrase(t.at.row)))
-	row := t.space.rows[t.at.row]
-	for _, i := range t.space.keep[t.space.facts[t.at.row].phase] {
-		if v := row[i]; !v.IsNull() && v != t.p.Columns[i].Default {
-			t.out.columns = append(t.out.columns, t.p.Columns[i].Name)
-		}
-	}
+	t.out.byHand = t.rowByHand(t.space.rows[t.at.row])
 }
 
 // follow takes the first step that is the one wanted, and tells it.
@@ -103,7 +99,9 @@ func (t *teller) follow(wanted func(step, *state) bool) bool {
 		return false
 	}
 	t.say(*taken, &from, &to)
-	t.at = to
+	if t.at = to; !t.bound.Unreduced {
+		t.forgetDead(&t.at) // as the search did, or a slot that it found free would be taken
+	}
 	return true
 }
 

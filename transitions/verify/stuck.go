@@ -1,5 +1,7 @@
 package verify
 
+import "github.com/fencerow/fencerow/transitions"
+
 // fresh is the owner string of a worker that begins after everybody else is dead.
 const fresh = "f!"
 
@@ -7,94 +9,112 @@ const fresh = "f!"
 // is under way and the remote says nothing: only time, new workers, the reconciler and a reviewer are left. It looks at
 // rows and not at states, since nobody is left who believes anything.
 func (x *exploration) stuck() *finding {
-	reached := map[rowID]int32{}
-	for i := range x.nodes {
-		if row := x.nodes[i].state.row; reached[row] == 0 {
-			reached[row] = int32(i) + 1
-		}
-	}
-	before := map[rowID][]rowID{}
-	queue := make([]rowID, 0, len(reached))
-	known := map[rowID]bool{}
+	e := &escape{exploration: x, reached: map[rowID]int32{}, seen: map[rowID]bool{}, before: map[rowID][]rowID{}}
 	for i := range x.nodes { // in the order of the search, so that the nearest is named first
-		if row := x.nodes[i].state.row; !known[row] {
-			known[row] = true
-			queue = append(queue, row)
+		row := x.normal(x.nodes[i].state.row)
+		if _, ok := e.reached[row]; !ok {
+			e.reached[row] = int32(i)
+			e.see(row)
 		}
 	}
-	var free []rowID
-	for at := 0; at < len(queue); at++ {
-		row := queue[at]
-		if x.space.facts[row].finished {
-			free = append(free, row)
-			continue
-		}
-		for _, next := range x.waysOut(row) {
-			before[next] = append(before[next], row)
-			if !known[next] {
-				known[next] = true
-				queue = append(queue, next)
-			}
-		}
-	}
-	ok := map[rowID]bool{}
-	for len(free) > 0 {
-		row := free[len(free)-1]
-		free = free[:len(free)-1]
-		if ok[row] {
-			continue
-		}
-		ok[row] = true
-		free = append(free, before[row]...)
-	}
-	for _, row := range queue {
-		if at := reached[row]; at > 0 && !ok[row] {
-			return &finding{code: "I7", node: at - 1}
+	dead := len(e.queue)
+	ok := e.free()
+	for _, row := range e.queue[:dead] {
+		if !ok[row] {
+			return &finding{code: "I7", node: e.reached[row]}
 		}
 	}
 	return nil
 }
 
-// waysOut are the rows to which somebody who is not dead can bring a row.
-func (x *exploration) waysOut(row rowID) []rowID {
-	m := x.model
-	f := m.space.facts[row]
-	out := []rowID{m.normal(m.space.later(row))}
-	try := func(c *call, owner string) {
-		if a := m.ask(row, c, owner, f.revision, f.seq); a.applied && a.broken == "" {
-			out = append(out, m.normal(a.row))
-		}
-	}
-	for _, c := range m.roles.claims {
-		if !m.fault[NoTakeover] || f.owner == "" {
-			try(c, fresh)
-		}
-	}
-	if f.owner == fresh {
-		for _, c := range m.roles.held[f.phase] {
-			if c.needs != unclear {
-				try(c, fresh)
-			}
-		}
-	}
-	if !m.fault[NoReconciler] {
-		for _, c := range m.roles.sweeps {
-			try(c, "")
-		}
-	}
-	if !m.fault[NoReviewer] {
-		for _, c := range m.roles.seen {
-			if c.needs != overrides {
-				try(c, "")
-			}
-		}
-	}
-	return out
+// escape is the search for ways out.
+type escape struct {
+	*exploration
+	reached map[rowID]int32 // and at which node first
+	seen    map[rowID]bool
+	queue   []rowID
+	before  map[rowID][]rowID
 }
 
-// normal renames a row's revisions as if nobody knew an older one.
+func (e *escape) see(row rowID) {
+	if !e.seen[row] {
+		e.seen[row] = true
+		e.queue = append(e.queue, row)
+	}
+}
+
+// free lists the rows from which some way leads to a finished operation.
+func (e *escape) free() map[rowID]bool {
+	var open []rowID
+	for at := 0; at < len(e.queue); at++ {
+		row := e.queue[at]
+		if e.space.facts[row].finished {
+			open = append(open, row)
+			continue
+		}
+		e.waysOut(row, func(next rowID) {
+			e.before[next] = append(e.before[next], row)
+			e.see(next)
+		})
+	}
+	ok := map[rowID]bool{}
+	for len(open) > 0 {
+		row := open[len(open)-1]
+		open = open[:len(open)-1]
+		if !ok[row] {
+			ok[row] = true
+			open = append(open, e.before[row]...)
+		}
+	}
+	return ok
+}
+
+// waysOut visits the rows to which somebody who is not dead can bring a row.
+func (e *escape) waysOut(row rowID, visit func(rowID)) {
+	m := e.model
+	f := m.space.facts[row]
+	visit(m.normal(m.space.later(row)))
+	try := func(c *call, owner string) {
+		a := m.ask(row, c, owner, f.revision, f.seq)
+		if a.applied && a.broken == "" && !(m.begins(row, a.row) && e.beyond(row)) {
+			visit(m.normal(a.row))
+		}
+	}
+	all := func(calls []*call, owner string, may func(*call) bool) {
+		for _, c := range calls {
+			if may(c) {
+				try(c, owner)
+			}
+		}
+	}
+	all(m.roles.claims, fresh, func(*call) bool { return !m.fault[NoTakeover] || f.owner == "" })
+	if f.owner == fresh {
+		all(m.roles.held[f.phase], fresh, func(c *call) bool { return c.needs != unclear })
+	}
+	all(m.roles.sweeps, "", func(*call) bool { return !m.fault[NoReconciler] })
+	all(m.roles.seen, "", func(c *call) bool { return !m.fault[NoReviewer] && c.needs != overrides })
+}
+
+func (m *model) begins(from, to rowID) bool {
+	return m.effecting[m.space.facts[to].phase] && !m.effecting[m.space.facts[from].phase]
+}
+
+// beyond keeps the search finite: a request is begun only where the exploration came as well, so that what counts
+// requests does not grow for ever.
+func (e *escape) beyond(row rowID) bool {
+	if e.space.owner < 0 {
+		return false
+	}
+	_, ok := e.reached[e.normal(e.space.with(row, func(r transitions.Row) { r[e.space.owner] = transitions.TextValue(e.owner(0)) }))]
+	return !ok
+}
+
+// normal renames a row's revisions as if nobody knew an older one, and dead workers.
 func (m *model) normal(row rowID) rowID {
 	st := state{row: row}
 	m.rank(&st)
+	if owner := m.space.facts[st.row].owner; owner != "" && owner != fresh {
+		return m.renamed(st.row, m.owner(0))
+	}
 	return st.row
 }
