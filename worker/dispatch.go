@@ -81,6 +81,7 @@ func (w *Worker) dispatch(l *machine.Lease) {
 	w.failpoint(StepAnswered)
 	w.settle(l, accepted, err)
 	w.sending.Add(-1)
+	w.tellSend(l.Operation.OperationID, err)
 	w.failpoint(StepStored)
 	w.brake.leave(leave, endOf(accepted, err))
 }
@@ -137,6 +138,21 @@ func (w *Worker) classify(err error) *SubmitError {
 		return &cut
 	}
 	return known
+}
+
+// tellSend tells of requests that are to be sent again; how others ended is on record.
+func (w *Worker) tellSend(id string, err error) {
+	var known *SubmitError
+	switch {
+	case err == nil:
+		w.faults.went(transitions.Dispatch, id)
+	case errors.As(err, &known) && known.Class == ClassNotSent && w.hard.Err() == nil:
+		w.faults.failed(transitions.Dispatch, id, "", err)
+	case errors.As(err, &known) && known.Class == ClassRefused:
+		w.faults.failed(transitions.Dispatch, id, known.Key, err)
+	default:
+		w.faults.over(transitions.Dispatch, id)
+	}
 }
 
 // endOf is what the brake counts: refused for key or credit, or uncertain.

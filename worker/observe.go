@@ -25,6 +25,7 @@ func (w *Worker) observe(l *machine.Lease) {
 		w.giveBack(l, 0, "")
 		return
 	}
+	w.tellTry(l, err)
 	var after machine.Operation
 	var stored error
 	switch {

@@ -25,6 +25,7 @@ type Worker struct {
 	brake    *brake
 	renewer  *renewer
 	outage   *outage
+	faults   *faults
 	wake     map[string]chan struct{}
 	sends    atomic.Int64 // submissions begun
 	sending  atomic.Int64 // submissions begun whose end is not stored
@@ -42,7 +43,7 @@ func New(cfg Config) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{cfg: cfg, outage: &outage{log: cfg.Log}, wake: map[string]chan struct{}{}}
+	w := &Worker{cfg: cfg, outage: &outage{log: cfg.Log}, faults: newFaults(cfg.Log), wake: map[string]chan struct{}{}}
 	w.machine = cfg.Machine.Telling(func(_, _ string, err error) { w.outage.note("store what was learnt", err) })
 	for _, action := range []string{transitions.Dispatch, transitions.Observe, transitions.Deliver} {
 		w.wake[action] = make(chan struct{}, 1)
