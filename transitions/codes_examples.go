@@ -81,7 +81,7 @@ func exampleAssignedTwice() Table {
 }
 
 func exampleGuardTwice() Table {
-	return broken("redeliver", func(e *Event) { e.Guards = append(e.Guards, gDeliveryFailed) })
+	return broken("redeliver", func(e *Event) { e.Guards = append(e.Guards, gDeliveryEnded) })
 }
 
 func exampleNoCreation() Table {

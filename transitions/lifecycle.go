@@ -79,7 +79,7 @@ func standardEvents() []Event {
 		{Name: "deliver_retry", From: on(Delivering), Fence: Held, Effects: fx(dueLater, release), Notes: why, Actor: "deliverer", Doc: "this delivery did not work; a later one may"},
 		{Name: "deliver_failed", From: on(Delivering), To: Terminal, Fence: Held, Effects: fx(deliveryOff, release), Notes: why, Actor: "deliverer", Doc: "no further delivery is tried; the outcome stays"},
 		{Name: "deliver_exhausted", From: on(Delivering), To: Terminal, Fence: Lapsed, Guards: gs(gNoAttemptsLeft), Effects: fx(deliveryOff, bump), Notes: Notes{Reason: Str("exhausted")}, Also: Sweep, Actor: "reconciler", Doc: "every deliverer died on it"},
-		{Name: "redeliver", From: on(Terminal), Fence: Seen, Guards: gs(gDeliveryFailed), Effects: fx(deliveryDue, deliveryAnew, bump), Notes: decision, Actor: "operator", Doc: "tries the delivery again from the first attempt"},
+		{Name: "redeliver", From: on(Terminal), Fence: Seen, Guards: gs(gDeliveryEnded), Effects: fx(deliveryDue, deliveryAnew, bump), Notes: decision, Actor: "operator", Doc: "delivers again, from the first attempt: what failed, or what was lost where it had been delivered to"},
 
 		{Name: "cancel", From: on(Prepared), To: Terminal, Fence: Vacant, Guards: gs(gAsked, gNoMark, gNoLateID), Effects: fx(ends("canceled"), bump), Notes: why, Also: Sweep, Actor: "reconciler", Doc: "ends what was asked to be canceled before it was sent; where an earlier request may have created a job after all, evidence_recalled comes first"},
 		{Name: "cancel_request", From: on(Prepared, Submitting, Submitted, Observing), Fence: Open, Guards: gs(gNotAsked), Effects: fx(cancelAsked), Notes: decision, Actor: "operator", Doc: "marks the row: a prepared one is not begun; what was sent goes on"},

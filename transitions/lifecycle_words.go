@@ -90,7 +90,7 @@ var (
 	gAttemptsLeft   = Guard{"delivery_attempts_left", Lt(Col("delivery_attempts"), Col("delivery_attempts_max")), "delivery may be begun again"}
 	gNoAttemptsLeft = Guard{"no_delivery_attempts_left", Not(Lt(Col("delivery_attempts"), Col("delivery_attempts_max"))), "delivery was begun often enough"}
 	gObjectKey      = Guard{"object_key", Not(Blank(pObjectKey)), "the object's key is given"}
-	gDeliveryFailed = Guard{"delivery_failed", Eq(Col("delivery"), Str("failed")), "the delivery failed"}
+	gDeliveryEnded  = Guard{"delivery_ended", In(Col("delivery"), "failed", "delivered"), "the delivery failed, or its file may be gone"}
 	gReviewer       = Guard{"reviewer", Not(Blank(pReviewer)), "the reviewer is named"}
 	gReason         = Guard{"reason", Not(Blank(pReason)), "the reason is given"}
 	gQuarantine     = Guard{"quarantine_over", Or(IsNull(Col("quarantine_until")), Le(Col("quarantine_until"), Now()), Eq(pOverride, Yes())), "an old sender can send no longer, or the risk is taken by name"}

@@ -137,7 +137,7 @@ var refusals = []refusal{
 	{"delivery_attempts_left", "lifecycle, events: delivery attempts left", func(s *scene, _ *transitions.Rule) { s.set("delivery_attempts", transitions.IntValue(8)) }},
 	{"no_delivery_attempts_left", "lifecycle, events: no delivery attempts left", func(s *scene, _ *transitions.Rule) { s.set("delivery_attempts", transitions.IntValue(7)) }},
 	{"object_key", "C4: the key is what the result is found by", func(s *scene, _ *transitions.Rule) { s.give("object_key", "") }},
-	{"delivery_failed", "lifecycle, events: redeliver, delivery failed", func(s *scene, _ *transitions.Rule) { s.text("delivery", "delivered") }},
+	{"delivery_ended", "lifecycle, events: redeliver, the delivery has ended", func(s *scene, _ *transitions.Rule) { s.text("delivery", "pending") }},
 	{"reviewer", "D3: the reviewer is required", func(s *scene, _ *transitions.Rule) { s.give("reviewer", " ") }},
 	{"reason", "D3: the reason is required", func(s *scene, _ *transitions.Rule) { delete(s.params, "reason") }},
 	{"quarantine_over", "lifecycle, evidence: the quarantine is over", func(s *scene, _ *transitions.Rule) {

@@ -97,8 +97,7 @@ type engine struct {
 	swept   chan struct{}
 }
 
-// start begins to work. The end of ctx drains it, like stop. What the provider has to report goes to another log than
-// what the loops have.
+// start begins to work. The end of ctx drains it, like stop.
 func (a *app) start(ctx context.Context, f *workFlags, m *machine.Machine, spec *httpjob.Spec, log *slog.Logger) (*engine, error) {
 	handler, err := httpjob.New(spec, httpjob.Options{OutDir: f.out, Logger: log})
 	if err != nil {

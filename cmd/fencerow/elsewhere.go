@@ -12,7 +12,7 @@ import (
 // those that share a database take operations from each other.
 const (
 	deliveredElsewhere = "delivered elsewhere"
-	elsewhereAdvice    = "copy the files from the --out of the process that delivered them, and run this again"
+	elsewhereAdvice    = "copy the files from the --out of the process that delivered them, or fetch each again with redeliver ID, and run this again"
 )
 
 // lookAtFiles looks for what is delivered below the folder of this run, and notes at each place what is wrong with it.

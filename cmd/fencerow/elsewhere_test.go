@@ -38,6 +38,30 @@ func TestAResultInTheFolderOfAnotherRunIsNoGoodEnd(t *testing.T) {
 	})
 }
 
+func TestAResultThatWasLostIsFetchedAgainOnRequest(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, c *cli) {
+		c.withRemote(sandbox.Options{})
+		again := c.runFile(c.file("in.jsonl", request("a", "none")))
+		c.want(exitOK, again...)
+		whole := c.read("out/a.bin")
+		if err := os.Remove(filepath.Join(c.dir, "out", "a.bin")); err != nil {
+			t.Fatal(err)
+		}
+		if r := c.want(exitUnfinished, again...); !matches("delivered elsewhere +1 .* fetch each again with redeliver ID", r.stdout) {
+			t.Errorf("the table at the end does not say how to fetch it again:\n%s", r.stdout)
+		}
+		c.contains(c.want(exitOK, "redeliver", "a", "--reviewer", "ada", "--reason", "the file is gone").stdout, "the next worker delivers its result")
+		c.want(exitOK, again...)
+		if diff := cmp.Diff(whole, c.read("out/a.bin")); diff != "" {
+			t.Errorf("the file (-want +got):\n%s", diff)
+		}
+		if n := c.received(); n != 1 {
+			t.Errorf("the remote received %d requests", n)
+		}
+	})
+}
+
 func TestAFileIsThereOnlyWithItsOwnNameAndSize(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

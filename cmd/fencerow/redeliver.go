@@ -11,8 +11,10 @@ import (
 func (a *app) redeliverVerb() *cobra.Command {
 	var f decisionFlags
 	c := &cobra.Command{
-		Use:     "redeliver ID",
-		Short:   "Try a failed delivery again, from the first attempt",
+		Use:   "redeliver ID",
+		Short: "Deliver a result again: one that failed to be, or one that was lost",
+		Long: `Redeliver has the next worker fetch the result again, from the first attempt on, and put it below its --out. Nothing
+is sent. It is for a delivery that failed, and for a file that is not where it had been delivered to any more.`,
 		Example: `  fencerow redeliver clip-001 --reviewer ada --reason "the disk has room again"`,
 		Args:    exactly("ID"),
 		RunE: func(c *cobra.Command, args []string) error {

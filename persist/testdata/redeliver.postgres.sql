@@ -18,7 +18,7 @@ WITH bounded AS MATERIALIZED (
       CASE WHEN c.revision = $2::bigint THEN NULL ELSE 'revision' END,
       CASE WHEN c.evidence_seq = $3::bigint THEN NULL ELSE 'evidence_seq' END,
       CASE WHEN c.lease_until IS NULL OR c.lease_until <= c.judged_at THEN NULL ELSE 'lease_vacant' END,
-      CASE WHEN c.delivery = 'failed' THEN NULL ELSE 'delivery_failed' END
+      CASE WHEN c.delivery IN ('failed', 'delivered') THEN NULL ELSE 'delivery_ended' END
     ]::text[], NULL) AS failed
   FROM clocked AS c
 ), moved AS (
@@ -70,7 +70,7 @@ WITH bounded AS MATERIALIZED (
       CASE WHEN c.revision = i.revision THEN NULL ELSE 'revision' END,
       CASE WHEN c.evidence_seq = i.evidence_seq THEN NULL ELSE 'evidence_seq' END,
       CASE WHEN c.lease_until IS NULL OR c.lease_until <= c.judged_at THEN NULL ELSE 'lease_vacant' END,
-      CASE WHEN c.delivery = 'failed' THEN NULL ELSE 'delivery_failed' END
+      CASE WHEN c.delivery IN ('failed', 'delivered') THEN NULL ELSE 'delivery_ended' END
     ]::text[], NULL) AS failed
   FROM clocked AS c
   JOIN input AS i ON i.operation_id = c.operation_id

@@ -9,7 +9,7 @@ FROM (
     CASE WHEN o.revision = ?2 THEN '' ELSE ',revision' END ||
     CASE WHEN o.evidence_seq = ?3 THEN '' ELSE ',evidence_seq' END ||
     CASE WHEN o.lease_until IS NULL OR o.lease_until <= clock.now THEN '' ELSE ',lease_vacant' END ||
-    CASE WHEN o.delivery = 'failed' THEN '' ELSE ',delivery_failed' END
+    CASE WHEN o.delivery IN ('failed', 'delivered') THEN '' ELSE ',delivery_ended' END
   , 2) AS failed
   FROM (SELECT CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) AS now) AS clock
   JOIN "fencerow_operations" AS o ON o.operation_id = ?1
@@ -25,7 +25,7 @@ WHERE o.phase IN ('terminal')
   AND o.revision = ?2
   AND o.evidence_seq = ?3
   AND (o.lease_until IS NULL OR o.lease_until <= clock.now)
-  AND o.delivery = 'failed';
+  AND o.delivery IN ('failed', 'delivered');
 
 -- then: update
 -- params: operation_id
