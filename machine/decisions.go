@@ -146,7 +146,8 @@ func (m *Machine) Redeliver(ctx context.Context, id string, d Decision) (Operati
 }
 
 // Cancel asks to cancel an operation, and ends it at once where nothing was sent yet. The operation comes back as it is
-// then: canceled, or marked. What was sent goes on: the remote is not asked yet.
+// then: canceled, or marked. What was sent goes on, and the observer asks the remote to cancel its job where it can: the
+// remote's status decides.
 func (m *Machine) Cancel(ctx context.Context, id string, d Decision) (Operation, error) {
 	op, err := m.Fire(ctx, "cancel_request", d.params(id))
 	if denied, ok := IsDenied(err); ok && denied.Only("cancel_not_asked") {

@@ -82,7 +82,7 @@ func standardEvents() []Event {
 		{Name: "redeliver", From: on(Terminal), Fence: Seen, Guards: gs(gDeliveryEnded), Effects: fx(deliveryDue, deliveryAnew, bump), Notes: decision, Actor: "operator", Doc: "delivers again, from the first attempt: what failed, or what was lost where it had been delivered to"},
 
 		{Name: "cancel", From: on(Prepared), To: Terminal, Fence: Vacant, Guards: gs(gAsked, gNoMark, gNoLateID), Effects: fx(ends("canceled"), bump), Notes: why, Also: Sweep, Actor: "reconciler", Doc: "ends what was asked to be canceled before it was sent; where an earlier request may have created a job after all, evidence_recalled comes first"},
-		{Name: "cancel_request", From: on(Prepared, Submitting, Submitted, Observing), Fence: Open, Guards: gs(gNotAsked), Effects: fx(cancelAsked), Notes: decision, Actor: "operator", Doc: "marks the row: a prepared one is not begun; what was sent goes on"},
+		{Name: "cancel_request", From: on(Prepared, Submitting, Submitted, Observing), Fence: Open, Guards: gs(gNotAsked), Effects: fx(cancelAsked), Notes: decision, Actor: "operator", Doc: "marks the row: a prepared one is not begun; for what was sent an observer asks the remote, whose status decides"},
 
 		{Name: "investigate_claim", From: on(Uncertain), Fence: Vacant, Guards: claim(Investigate), Effects: fx(take), Also: Batch, Actor: "investigator", Doc: "takes the operation in order to look for its remote job"},
 		{Name: "investigate_inconclusive", From: on(Uncertain), Fence: Held, Effects: fx(lookLater, release), Notes: why, Actor: "investigator", Doc: "nothing certain was found: later again, or a reviewer; never proof of absence"},

@@ -3,6 +3,7 @@ package worker
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/fencerow/fencerow/machine"
@@ -19,6 +20,12 @@ const (
 	DefaultTimeout = 30 * time.Second
 )
 
+// The defaults of LookAgain and AskAgain.
+var (
+	defaultLookAgain = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour}
+	defaultAskAgain  = []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute, 30 * time.Minute}
+)
+
 // Config is one worker process's share of the work of one provider and account.
 type Config struct {
 	Machine  *machine.Machine
@@ -29,13 +36,20 @@ type Config struct {
 	// SubmitTimeout is the longest that a Submit may take. It must fit into the lease together with the margin
 	// (contract A10); 0 means DefaultTimeout.
 	SubmitTimeout time.Duration
-	// Hold is the longest that an observation or a delivery is renewed; 0 means DefaultHold. Its handler's context ends
-	// within a lease after that. A Handler whose looks should end sooner bounds them itself.
+	// Hold is the longest that an observation, a delivery or an investigation is renewed; 0 means DefaultHold. Its
+	// handler's context ends within a lease after that. A Handler whose looks should end sooner bounds them itself.
 	Hold time.Duration
 	// Poll is how often the database is asked for due work while there is none; 0 means DefaultPoll.
 	Poll time.Duration
 	// Every and MaxEvery bound the time between two observations of one operation, growing with jitter.
 	Every, MaxEvery time.Duration
+	// LookAgain are the pauses after the first, the second and each further inconclusive investigation of an operation;
+	// after one more a reviewer is left with it. Nil means 1m, 5m, 30m, 2h; empty, that there is one look.
+	LookAgain []time.Duration
+	// AskAgain are the least pauses between two times that the remote is asked to cancel a job that somebody wants
+	// canceled and that has not ended; after one more it is asked no more. Nil means 10s, 1m, 5m, 30m; empty, that it
+	// is asked once.
+	AskAgain []time.Duration
 	// Drain is what a request in flight gets at shutdown; 0 means DefaultDrain.
 	Drain time.Duration
 	// Brake is the number of submissions in a row with the same bad end that stop further sends; 0 means
@@ -71,6 +85,12 @@ func (c Config) withDefaults() (Config, error) {
 	set(&c.Drain, DefaultDrain)
 	set(&c.Every, 2*time.Second)
 	set(&c.MaxEvery, 30*time.Second)
+	if c.LookAgain == nil {
+		c.LookAgain = defaultLookAgain
+	}
+	if c.AskAgain == nil {
+		c.AskAgain = defaultAskAgain
+	}
 	if c.Slots == 0 {
 		c.Slots = DefaultSlots
 	}
@@ -88,6 +108,11 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Slots < 0 || c.Every < 0 || c.MaxEvery < c.Every || c.Poll < 0 || c.Hold < 0 || c.Drain < 0 {
 		return c, fmt.Errorf("worker: slots %d, every %s, max every %s, poll %s, hold %s, drain %s: none may be negative, and every not above max every",
 			c.Slots, c.Every, c.MaxEvery, c.Poll, c.Hold, c.Drain)
+	}
+	for _, pauses := range [][]time.Duration{c.LookAgain, c.AskAgain} {
+		if len(pauses) > 0 && slices.Min(pauses) < time.Millisecond {
+			return c, fmt.Errorf("worker: pauses of %v before looking or asking again: each must be at least 1ms", pauses)
+		}
 	}
 	return c, nil
 }

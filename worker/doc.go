@@ -1,5 +1,6 @@
 // Package worker drives operations through their life: a dispatcher that sends requests, an observer that reads what
-// became of them, and a deliverer that brings results home, each a loop over batch claims.
+// became of them, a deliverer that brings results home, and an investigator that looks for the remote jobs of uncertain
+// operations, each a loop over batch claims.
 //
 // It guarantees that a request leaves only after its intent is durable under this process's own unexpired lease, at
 // most once a claim; that a handler's context ends at the lease's own deadline unless it was renewed; that whatever

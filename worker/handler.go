@@ -29,6 +29,29 @@ type Deliverer interface {
 	Deliver(ctx context.Context, d Delivery) (Delivered, error)
 }
 
+// Investigator is implemented by a Handler that can look for the remote job of an operation of which nobody knows whether
+// one exists (contract D4). Operations are looked for whose request was prepared with machine.Request.CanInvestigate.
+//
+// Investigate must change nothing at the remote and may be called any number of times. It reports every remote job that
+// may be the operation's. Exactly one find is attached by itself; several that say so, none, an error, and a find that
+// is not fit are inconclusive. That nothing was found is never taken as proof that nothing was created. An inconclusive
+// look is repeated after the pauses of Config.LookAgain, or what Later puts into the error if that is longer, and then a
+// reviewer is left with the operation.
+//
+// A Handler that has the method but not the means says so by an error that wraps errors.ErrUnsupported: the operation is
+// left to a reviewer at once.
+type Investigator interface {
+	Investigate(ctx context.Context, i Investigation) (Findings, error)
+}
+
+// Canceler is implemented by a Handler that can ask the remote to cancel a job. It is called after a look at a job that
+// has not ended, where somebody asked to cancel the operation, a bounded number of times (Config.AskAgain), and possibly
+// by several workers at once. What it comes to decides nothing: the next look at the job does. An error that wraps
+// errors.ErrUnsupported means that the Handler cannot ask; nothing is noted then.
+type Canceler interface {
+	Cancel(ctx context.Context, c Cancellation) (CancelAnswer, error)
+}
+
 // Submission is one request to be sent.
 type Submission struct {
 	OperationID string
@@ -97,6 +120,51 @@ type Delivered struct {
 	ObjectKey string // relative to the deliverer's own place
 	SHA256    string // lower-case hex
 	Bytes     int64
+}
+
+// Investigation asks for the remote job of one uncertain operation.
+type Investigation struct {
+	OperationID string
+	Kind        string
+	Provider    string
+	Account     string
+	Request     []byte    // as it was sent
+	Attempts    int       // how often sending was begun
+	SubmittedAt time.Time // when sending was last begun, by the database's clock
+	RemoteJobID string    // that the operation holds already; "" for most
+	Looked      int       // inconclusive looks before this one
+}
+
+// Findings are what an Investigation came to.
+type Findings struct {
+	Found []Find
+	Raw   []byte // what the remote answered, without secrets: kept as evidence, bounded
+}
+
+// Find is one remote job that may be the operation's. It is fit to be attached only where it has a usable id, names the
+// operation that was asked for, and says how it was matched.
+type Find struct {
+	RemoteJobID string            // as the remote wrote it
+	OperationID string            // the operation that the job names, as the remote wrote it
+	How         string            // by what it was matched, for a person: `/metadata/op = "clip-1"`
+	Keep        map[string]string // further values of the job, handed to Observe, Deliver and Cancel
+}
+
+// Cancellation asks for one remote job to be canceled.
+type Cancellation struct {
+	OperationID string
+	Kind        string
+	Provider    string
+	Account     string
+	RemoteJobID string
+	Keep        map[string]string
+	Asked       int // how often the remote was asked before
+}
+
+// CancelAnswer is what the remote said when it was asked to cancel a job. It decides nothing.
+type CancelAnswer struct {
+	Detail string // what it comes to, for a person: "POST https://api.example.com answered 202 Accepted"
+	Raw    []byte // the answer, without secrets: kept as evidence, bounded
 }
 
 // Class is what the end of a submission proves.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/fencerow/fencerow/machine"
@@ -30,9 +31,9 @@ func (w *Worker) observe(l *machine.Lease) {
 	var stored error
 	switch {
 	case err != nil:
-		after, stored = w.machine.Pending(w.last, l, nil, w.nextLook(op, RetryAfter(err)), err.Error())
+		after, stored = w.goesOn(ctx, l, Status{Detail: err.Error(), RetryAfter: RetryAfter(err)})
 	case status.State == Pending:
-		after, stored = w.machine.Pending(w.last, l, status.Snapshot, w.nextLook(op, status.RetryAfter), status.Detail)
+		after, stored = w.goesOn(ctx, l, status)
 	case status.State == NotFound:
 		after, stored = w.machine.Lost(w.last, l, status.Snapshot)
 		if denied, ok := machine.IsDenied(stored); ok && denied.Only("not_found_grace_over") {
@@ -44,6 +45,17 @@ func (w *Worker) observe(l *machine.Lease) {
 	}
 	w.failpoint(StepObserved)
 	w.observed(l, after, stored)
+}
+
+// goesOn stores a look at a job that has not ended, as far as is known, and asks the remote to cancel it first where that
+// is wanted. The answer is looked for soon.
+func (w *Worker) goesOn(ctx context.Context, l *machine.Lease, s Status) (machine.Operation, error) {
+	next := w.nextLook(l.Operation, s.RetryAfter)
+	if asked := w.askToCancel(ctx, l, w.cfg.Handlers[l.Operation.Kind]); asked.said != "" {
+		next = max(min(next, w.cfg.Every), s.RetryAfter, asked.wish)
+		s.Detail = strings.TrimPrefix(s.Detail+"; "+asked.said, "; ")
+	}
+	return w.machine.Pending(w.last, l, s.Snapshot, next, s.Detail)
 }
 
 // observed follows up on a stored poll: a result to deliver, or a deadline that has passed.

@@ -18,7 +18,8 @@ var (
 	errLeaseLost = errors.New("the lease was lost: its renewal was denied")
 )
 
-// Worker runs the dispatcher, the observer and the deliverer of one process, for one provider and account.
+// Worker runs the dispatcher, the observer, the deliverer and the investigator of one process, for one provider and
+// account.
 type Worker struct {
 	cfg      Config
 	machine  *machine.Machine
@@ -45,7 +46,7 @@ func New(cfg Config) (*Worker, error) {
 	}
 	w := &Worker{cfg: cfg, outage: &outage{log: cfg.Log}, faults: newFaults(cfg.Log), wake: map[string]chan struct{}{}}
 	w.machine = cfg.Machine.Telling(func(_, _ string, err error) { w.outage.note("store what was learnt", err) })
-	for _, action := range []string{transitions.Dispatch, transitions.Observe, transitions.Deliver} {
+	for _, action := range []string{transitions.Dispatch, transitions.Observe, transitions.Deliver, transitions.Investigate} {
 		w.wake[action] = make(chan struct{}, 1)
 	}
 	w.brake = newBrake(cfg.Brake, func(reason string) {
@@ -91,6 +92,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	loops.Go(func() { w.loop(transitions.Observe, w.observe, nil) })
 	if w.delivers() {
 		loops.Go(func() { w.loop(transitions.Deliver, w.deliver, nil) })
+	}
+	if w.investigates() {
+		loops.Go(func() { w.loop(transitions.Investigate, w.investigate, nil) })
 	}
 	loops.Wait() // they end with ctx
 	err := w.drain(endHard, endLast)
