@@ -74,17 +74,17 @@ func (h *Handler) accepted(s sending) (worker.Accepted, error) {
 	if err != nil {
 		return h.missingID(s, fmt.Sprintf("the id at %s is not usable: %v", h.spec.Submit.ID, err))
 	}
-	return worker.Accepted{RemoteJobID: id, Keep: h.kept(doc), Raw: h.redact.body(s.body, maxEvidence, 0)}, nil
+	return worker.Accepted{RemoteJobID: id, Keep: h.kept(h.spec.Submit.Keep, doc), Raw: h.redact.body(s.body, maxEvidence, 0)}, nil
 }
 
 // maxKept is the longest further value that is kept.
 const maxKept = 8 << 10
 
-// kept gives the further values of an answer. One that is missing or no text is left out: the job exists without it.
+// kept gives the further values of an answer, or of an item of a list. One that is missing or no text is left out: the job exists without it.
 // One that holds a secret is kept without the secret.
-func (h *Handler) kept(doc document) map[string]string {
+func (h *Handler) kept(values map[string]Pointer, doc document) map[string]string {
 	var kept map[string]string
-	for name, at := range h.spec.Submit.Keep {
+	for name, at := range values {
 		found, err := doc.at(at)
 		if err != nil {
 			continue

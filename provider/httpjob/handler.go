@@ -15,8 +15,10 @@ import (
 )
 
 var (
-	_ worker.Handler   = (*Handler)(nil)
-	_ worker.Deliverer = (*Handler)(nil)
+	_ worker.Handler      = (*Handler)(nil)
+	_ worker.Deliverer    = (*Handler)(nil)
+	_ worker.Investigator = (*Handler)(nil)
+	_ worker.Canceler     = (*Handler)(nil)
 )
 
 // Options are what a provider file does not say.

@@ -53,7 +53,7 @@ func Parse(name string, text []byte, lookup func(string) (string, bool)) (*Spec,
 		r.deliver(spec, e, names, kept)
 	}
 	if e, ok := entries["investigate"]; ok {
-		r.investigate(spec, e)
+		r.investigate(spec, e, kept)
 	}
 	if e, ok := entries["cancel"]; ok {
 		r.cancel(spec, e, names, kept)

@@ -44,6 +44,7 @@ investigate:
   items: /data
   id: /id
   match: {/op: "{operation_id}"}
+  keep: {status_url: /urls/get}
 cancel: {method: POST, url: "https://api.example.com/v1/generations/{remote_job_id}/cancel"}
 webhook: {id: /id, status: /status}
 `
@@ -163,7 +164,11 @@ func TestAFaultOfTheFileIsNamedWithItsLine(t *testing.T) {
 		{"idempotency key", "{Authorization:", "{idempotency-KEY: x, Authorization:", "p.yaml:6: submit.headers.idempotency-KEY: remove it"},
 		{"its other spelling", "{Authorization:", "{X-Idempotency-Key: x, Authorization:", "p.yaml:6: submit.headers.X-Idempotency-Key: remove it"},
 		{"kept name that is taken", "{status_url:", "{operation_id:", "p.yaml:8: submit.keep.operation_id: the name is taken"},
-		{"bad method", "method: POST", "method: GET", `p.yaml:32: cancel.method: "GET"`},
+		{"no condition", `match: {/op: "{operation_id}"}`, "match: {}", "p.yaml:31: investigate.match: no condition holds {operation_id}"},
+		{"a condition that names no operation", `{/op: "{operation_id}"}`, `{/kind: "{kind}"}`, "p.yaml:31: investigate.match: no condition holds {operation_id}"},
+		{"a kept value that a submission has not", "keep: {status_url: /urls/get}\ncancel", "keep: {poll: /urls/get}\ncancel", "p.yaml:32: investigate.keep.poll: unknown key: known here are status_url"},
+		{"a cancel that names no job", "generations/{remote_job_id}/cancel", "generations/cancel", "p.yaml:33: cancel.url: the address names no job"},
+		{"bad method", "method: POST", "method: GET", `p.yaml:33: cancel.method: "GET"`},
 		{"anchor", "kind: video", "kind: &k video", "p.yaml:1: kind: want a text, found an anchor"},
 		{"no YAML", "kind: video", "kind: [video", "reading YAML"},
 		{"two documents", "kind: video", "kind: a\n---\nkind: video", "the file has 2 YAML documents"},
@@ -178,6 +183,25 @@ func TestAFaultOfTheFileIsNamedWithItsLine(t *testing.T) {
 				t.Errorf("want %q, got %v", c.want, err)
 			}
 		})
+	}
+}
+
+// A found job must be one that can be observed: what observe.url is made of is in an item of the list, or the file is bad.
+func TestAFoundJobMustBeOneThatCanBeObserved(t *testing.T) {
+	t.Parallel()
+	kept := strings.Replace(fullFile, "url: https://api.example.com/v1/generations/{remote_job_id}\n", "url: \"{status_url}\"\n", 1)
+	if _, err := httpjob.Parse("p.yaml", []byte(kept), env); err != nil {
+		t.Error(err)
+	}
+	lost := strings.Replace(kept, "  keep: {status_url: /urls/get}\ncancel", "cancel", 1)
+	_, err := httpjob.Parse("p.yaml", []byte(lost), env)
+	if err == nil || !strings.Contains(err.Error(), "p.yaml:27: investigate: observe.url needs {status_url}") {
+		t.Errorf("got %v", err)
+	}
+	nothing := strings.Replace(fullFile, "  keep: {status_url: /urls/get}\n  rejected", "  rejected", 1)
+	_, err = httpjob.Parse("p.yaml", []byte(nothing), env)
+	if err == nil || !strings.Contains(err.Error(), "p.yaml:31: investigate.keep: submit.keep has no values") {
+		t.Errorf("got %v", err)
 	}
 }
 

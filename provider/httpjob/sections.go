@@ -219,8 +219,8 @@ func (r *reader) key(e entry) Template {
 	return t
 }
 
-func (r *reader) investigate(spec *Spec, e entry) {
-	m := r.mapping(e, "url", "items", "id", "match")
+func (r *reader) investigate(spec *Spec, e entry, kept []string) {
+	m := r.mapping(e, "url", "items", "id", "keep", "match")
 	r.require(e, m, "url", "items", "id", "match")
 	i := &Investigate{}
 	names := []string{"operation_id", "kind"}
@@ -229,10 +229,24 @@ func (r *reader) investigate(spec *Spec, e entry) {
 	}
 	i.Items, _ = r.pointer(m, "items")
 	i.ID, _ = r.pointer(m, "id")
+	if k, ok := m["keep"]; ok {
+		i.Keep = map[string]Pointer{}
+		if len(kept) == 0 {
+			r.fail(k, "submit.keep has no values: only what it names can be used")
+		}
+		for name, at := range r.mapping(k, kept...) {
+			i.Keep[name], _ = r.pointerAt(at)
+		}
+	}
 	if c, ok := m["match"]; ok {
 		i.Match = r.matches(c, names)
-		if c.node != nil && len(i.Match) == 0 {
-			r.fail(c, "no condition: any job would be taken for the operation's own")
+		if !slices.ContainsFunc(i.Match, func(m Match) bool { return m.Want.uses("operation_id") }) {
+			r.fail(c, "no condition holds {operation_id}: any job would be taken for the operation's own")
+		}
+	}
+	for _, name := range kept {
+		if _, found := i.Keep[name]; !found && spec.Observe.URL.uses(name) {
+			r.fail(e, "observe.url needs {%s}, so a job that was found could not be observed: put it under keep, with where it is in an item", name)
 		}
 	}
 	spec.Investigate = i
@@ -266,6 +280,9 @@ func (r *reader) cancel(spec *Spec, e entry, names, kept []string) {
 	c := &Cancel{Method: http.MethodPost}
 	if u, ok := m["url"]; ok {
 		c.URL = r.url(u, names, kept)
+		if len(c.URL.parts) > 0 && !slices.ContainsFunc(names, func(name string) bool { return name != "kind" && c.URL.uses(name) }) {
+			r.fail(u, "the address names no job: put {remote_job_id}, or a kept value, into it")
+		}
 	}
 	if method, ok := m["method"]; ok {
 		c.Method, _ = r.text(method)

@@ -65,9 +65,10 @@ type Deliver struct {
 // Investigate says how to look for the job of an operation whose submission ended uncertain.
 type Investigate struct {
 	URL   Template
-	Items Pointer // the list in the answer
-	ID    Pointer // within an item
-	Match []Match // every one must hold for an item to be the operation's job
+	Items Pointer            // the list in the answer
+	ID    Pointer            // within an item
+	Keep  map[string]Pointer // within an item: further values, by the names of Submit.Keep
+	Match []Match            // every one must hold for an item to be the operation's job
 }
 
 // Match is one condition on an item that an investigation finds.

@@ -35,6 +35,7 @@ type api struct {
 	look     string // path of the status
 	between  string // path of an answer between the status and the result, if there is one
 	result   string // path
+	cancel   string // "PUT /path"; empty: the preset does not cancel
 	headers  map[string]string
 	words    map[string]worker.State
 	failure  string
@@ -51,6 +52,7 @@ var apis = []api{
 		look:    "/acme/hedge-video/requests/764cabcf-b745-4b3e-ae38-1200304cf45b/status",
 		between: "/acme/hedge-video/requests/764cabcf-b745-4b3e-ae38-1200304cf45b",
 		result:  "/files/b/hedge/output.mp4",
+		cancel:  "PUT /acme/hedge-video/requests/764cabcf-b745-4b3e-ae38-1200304cf45b/cancel",
 		headers: map[string]string{"Authorization": "Key " + apiKey, "X-Fal-No-Retry": "1"},
 		words: map[string]worker.State{
 			"IN_QUEUE": worker.Pending, "IN_PROGRESS": worker.Pending, "COMPLETED": worker.Succeeded,
@@ -83,6 +85,7 @@ var apis = []api{
 		submit:   "POST /v1/predictions", created: 201,
 		look:    "/v1/predictions/rrr4z55ocneqzikepnug6xezpe",
 		result:  "/xezq/5Wq/output.mp4",
+		cancel:  "POST /v1/predictions/rrr4z55ocneqzikepnug6xezpe/cancel",
 		headers: map[string]string{"Authorization": "Bearer " + apiKey, "Prefer": ""},
 		words: map[string]worker.State{
 			"starting": worker.Pending, "processing": worker.Pending, "succeeded": worker.Succeeded,
