@@ -12,9 +12,10 @@ func (a *app) cancelVerb() *cobra.Command {
 	var f decisionFlags
 	c := &cobra.Command{
 		Use:   "cancel ID",
-		Short: "End an operation that was not sent; one that was sent is only marked",
-		Long: `Cancel ends an operation that was not sent. One that was sent is only marked: the remote is not asked yet, what was
-sent goes on, and the outcome is what the remote says of it. If the remote has a way to cancel the job, take that.
+		Short: "End an operation that was not sent, or have the remote asked to cancel its job",
+		Long: `Cancel ends an operation that was not sent. One that was sent is marked: whoever observes its job asks the remote to
+cancel it, if the provider file has a cancel section, and a few times again as long as the job goes on. The outcome is
+what the remote says of the job then: canceled, or succeeded if it was too late. Show ID has what the remote answered.
 An uncertain one is abandoned with a review instead.`,
 		Example: `  fencerow cancel clip-001 --reviewer ada --reason "ordered twice"`,
 		Args:    exactly("ID"),

@@ -265,9 +265,13 @@ func (d *demo) stop() error {
 
 // proofs counts what history has recorded as proof that a request of an operation created nothing.
 func proofs(history []machine.HistoryEntry) int {
+	return counted(history, "submit_not_created", "review_not_created")
+}
+
+func counted(history []machine.HistoryEntry, events ...string) int {
 	n := 0
 	for _, h := range history {
-		if h.Event == "submit_not_created" || h.Event == "review_not_created" {
+		if contains(events, h.Event) {
 			n++
 		}
 	}

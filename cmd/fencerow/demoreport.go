@@ -22,6 +22,7 @@ type demoRow struct {
 	op     machine.Operation
 	count  sandbox.Count
 	proofs int
+	found  bool // its answer was lost, and its job was found again
 }
 
 // report prints what came of it, after holding it against the remote's own counts. A promise that was not kept is an
@@ -39,7 +40,7 @@ func (d *demo) report(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		row := demoRow{o, op, counts[o.id], proofs(history)}
+		row := demoRow{o, op, counts[o.id], proofs(history), counted(history, "investigate_found") > 0}
 		rows = append(rows, row)
 		broken = append(broken, d.judge(row)...)
 	}
@@ -107,13 +108,16 @@ func ended(op machine.Operation) string {
 }
 
 func (d *demo) printSums(rows []demoRow) {
-	requests, proofs, jobs, delivered, uncertain := 0, 0, 0, 0, 0
+	requests, proofs, jobs, delivered, found, uncertain := 0, 0, 0, 0, 0, 0
 	for _, r := range rows {
 		requests += r.count.Received
 		proofs += r.proofs
 		jobs += r.count.Accepted
 		if r.op.Delivery == "delivered" {
 			delivered++
+		}
+		if r.found {
+			found++
 		}
 		if r.op.Phase == transitions.Uncertain {
 			uncertain++
@@ -124,8 +128,9 @@ func (d *demo) printSums(rows []demoRow) {
 	say("  %d operations, %d requests: one each, and %d more after recorded proof that the one before created nothing.", len(rows), requests, requests-len(rows))
 	say("  %d jobs: none of the operations has two.", jobs)
 	say("  %d results delivered to %s, each compared with what the remote made.", delivered, filepath.Join(d.dir, defaultOut))
-	say("  %d uncertain: the request left, and no answer came from which one could know whether a job exists. Some have one,", uncertain)
-	say("  some have none; from here they look the same. Sending them again might pay twice, so a person looks first.")
+	say("  %d found again: the request left and no answer came that names a job, but the remote lists exactly one of the operation.", found)
+	say("  %d uncertain: likewise, and the remote lists none. That proves nothing: a job may come to light yet, and sending", uncertain)
+	say("  again might pay twice. So a person looks first.")
 }
 
 func (d *demo) printNext(rows []demoRow) {
@@ -135,9 +140,9 @@ func (d *demo) printNext(rows []demoRow) {
 	show("what waits for a person", a.command("review", "list"))
 	show("one operation's whole story", a.commandOn(demoVictim, []string{"show"}))
 	for _, r := range rows {
-		if r.order.id == demoVictim && r.op.Phase == transitions.Uncertain && len(r.count.IDs) == 1 {
-			show("the sandbox has the job: attach it", a.commandOn(demoVictim, []string{"review", "attach"},
-				"--remote-job-id", r.count.IDs[0], "--seen", r.op.Seen().String(), "--reviewer", "you", "--reason", "found at the remote"))
+		if r.op.Phase == transitions.Uncertain {
+			show("one that is uncertain, with the commands that decide", a.commandOn(r.order.id, []string{"show"}))
+			break
 		}
 	}
 	show("counts", a.command("stats"))

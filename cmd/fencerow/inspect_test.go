@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -174,23 +173,6 @@ func TestCancelEndsWhatWasNotSent(t *testing.T) {
 	if n := c.received(); n != 0 {
 		t.Errorf("the remote received %d requests", n)
 	}
-}
-
-func TestCancelOnlyMarksWhatWasSentAndSaysSo(t *testing.T) {
-	t.Parallel()
-	c := newCLI(t).withRemote(sandbox.Options{})
-	ctx, interrupt := context.WithCancel(context.Background())
-	defer interrupt()
-	ended := make(chan result, 1)
-	go func() { ended <- c.runIn(ctx, c.runFile(c.file("in.jsonl", request("a", sandbox.Slow)))...) }()
-	c.until(func() bool { return c.received() == 1 })
-	canceled := c.want(exitOK, "cancel", "a", "--reviewer", "ada").stdout
-	c.contains(canceled, "marked as to be canceled; the remote is not asked yet: what was sent goes on")
-	if r := <-ended; r.code != exitOK || !matches("delivered +1 ", r.stdout) {
-		t.Errorf("what was sent did not go on: exit code %d\n%s%s", r.code, r.stdout, r.stderr)
-	}
-	help := c.want(exitOK, "cancel", "--help").stdout
-	c.contains(help, "One that was sent is only marked: the remote is not asked yet, what was\nsent goes on")
 }
 
 func TestStatsCountsAndReconcileFindsNothingToDo(t *testing.T) {

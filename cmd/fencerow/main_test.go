@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -42,11 +43,12 @@ func newCLI(t *testing.T) *cli {
 	return c
 }
 
-// withRemote starts a sandbox whose jobs are quick.
+// withRemote starts a sandbox whose jobs are quick. Its provider file does not say how to look for a lost job, so that
+// what is uncertain waits for a reviewer.
 func (c *cli) withRemote(o sandbox.Options) *cli {
 	c.Helper()
 	o.APIKey = sandboxKey
-	o.Queued, o.Running = 20*time.Millisecond, 30*time.Millisecond
+	o.Queued, o.Running = 20*time.Millisecond, cmp.Or(o.Running, 30*time.Millisecond)
 	c.remote = sandbox.New(o)
 	server, err := c.remote.Serve("127.0.0.1:0")
 	if err != nil {
@@ -54,8 +56,23 @@ func (c *cli) withRemote(o sandbox.Options) *cli {
 	}
 	c.Cleanup(func() { _ = server.Close() })
 	c.server = server
-	text := strings.NewReplacer("every: 200ms", "every: 30ms", "max_every: 2s", "max_every: 100ms").Replace(sandboxSpec(server.URL))
-	c.spec = c.file("provider.yaml", text)
+	before, after, _ := strings.Cut(c.wholeSpec(), "investigate:\n")
+	_, after, found := strings.Cut(after, "cancel:")
+	if !found {
+		c.Fatal("the sandbox's provider file has no investigate section with cancel behind it")
+	}
+	c.spec = c.file("provider.yaml", before+"cancel:"+after)
+	return c
+}
+
+func (c *cli) wholeSpec() string {
+	return strings.NewReplacer("every: 200ms", "every: 30ms", "max_every: 2s", "max_every: 100ms").Replace(sandboxSpec(c.server.URL))
+}
+
+// investigating has the provider file say how to look for a lost job.
+func (c *cli) investigating() *cli {
+	c.Helper()
+	c.spec = c.file("provider.yaml", c.wholeSpec())
 	return c
 }
 

@@ -43,13 +43,12 @@ func (a *app) provider(path string) (*httpjob.Spec, error) {
 	return spec, nil
 }
 
-// requestOf is the operation that a line of the input becomes under a provider file. An uncertain one goes to a reviewer:
-// this program has no investigator.
+// requestOf is the operation that a line of the input becomes under a provider file.
 func requestOf(spec *httpjob.Spec, id string, request []byte) machine.Request {
 	return machine.Request{
 		Quarantine:  quarantine(spec.Timeout()),
 		OperationID: id, Kind: spec.Kind, Provider: spec.Provider(), Account: spec.Account, Request: request,
-		WantsDelivery: spec.WantsDelivery(), DeliveryAttempts: spec.DeliverAttempts(),
+		WantsDelivery: spec.WantsDelivery(), DeliveryAttempts: spec.DeliverAttempts(), CanInvestigate: spec.CanInvestigate(),
 		ObserveDeadline: spec.Deadline(), NotFoundGrace: spec.NotFoundGrace(),
 	}
 }

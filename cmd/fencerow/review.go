@@ -225,7 +225,7 @@ func effect(op machine.Operation) string {
 	case asked && op.Phase == transitions.Prepared:
 		return now + "; marked as to be canceled: it is not sent"
 	case asked && contains(sent, op.Phase):
-		return now + "; marked as to be canceled; the remote is not asked yet: what was sent goes on"
+		return now + "; marked as to be canceled; the next worker asks the remote if the provider file says how, and the remote's status decides"
 	case op.NextAction == transitions.Dispatch && (op.Marked() || op.LateRemoteJobID != ""):
 		return now + "; it is not sent: the reconciler gives it to a reviewer"
 	case op.NextAction == transitions.Dispatch:

@@ -28,7 +28,7 @@ It can be stopped and run again at any time: what was sent is not sent again. A 
   {"id": "clip-001", "request": {…}}
 with, where wanted, "priority": 5 (higher first) and "not_before": "2026-01-31T15:04:05Z". The request is sent as it stands.
 
-It ends when each operation is finished or uncertain. Exit code 0: every one ended with a delivered success.
+It ends when each operation is finished, or uncertain and no look for its remote job is due. Exit code 0: every one ended with a delivered success.
 3: some failed, were rejected, wait for a reviewer, were not sent or are delivered to another folder; the table at the end has the commands that show them.`,
 		Example: `  fencerow run requests.jsonl --provider video.yaml --out results
   fencerow run requests.jsonl --provider video.yaml --dry-run

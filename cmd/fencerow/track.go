@@ -15,6 +15,7 @@ type place struct {
 	remoteJobID, objectKey, sha256         string
 	attempts, objectBytes                  int64
 	notBefore                              time.Time
+	lookDue                                bool   // an investigator is to look for its remote job now
 	elsewhere                              string // why what is delivered is not in the folder of this run
 }
 
@@ -23,14 +24,15 @@ func placeOf(op machine.Operation) place {
 		phase: op.Phase, next: op.NextAction, outcome: op.Outcome, delivery: op.Delivery, reason: op.UncertainReason,
 		remoteJobID: op.RemoteJobID, objectKey: op.ObjectKey, sha256: op.ObjectSHA256,
 		attempts: op.Attempts, objectBytes: op.ObjectBytes, notBefore: op.NotBefore,
+		lookDue: op.NextAction == transitions.Investigate && !op.DueAt.After(time.Now()),
 	}
 }
 
 func (p place) finished() bool { return p.outcome != "" && p.next == "" }
 
-// settled reports whether a run need not wait for it any more. An uncertain one may still move: an answer that came
-// too late is attached.
-func (p place) settled() bool { return p.finished() || p.phase == transitions.Uncertain }
+// settled reports whether a run need not wait for it any more. An uncertain one is waited for while a look for its
+// remote job is due, and may still move after that: an answer that came too late is attached.
+func (p place) settled() bool { return p.finished() || p.phase == transitions.Uncertain && !p.lookDue }
 
 // tracker follows the operations of one input.
 type tracker struct {

@@ -14,7 +14,8 @@ func (a *app) workVerb() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "work",
 		Short: "Work on operations that others prepare, until interrupted",
-		Long: `Work sends, observes and delivers operations of one provider and account, and settles what others left behind.
+		Long: `Work sends, observes and delivers operations of one provider and account, looks for the remote jobs of uncertain ones
+if the provider file says how, and settles what others left behind.
 Many of these, on many machines, may share one PostgreSQL database.`,
 		Example: `  fencerow work --provider video.yaml --db postgres://db.example.com/jobs --out /srv/results`,
 		Args:    exactly(),
