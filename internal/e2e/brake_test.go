@@ -53,7 +53,7 @@ func TestAWrongKeySendsFewAndRejectsNone(t *testing.T) {
 func TestARemoteThatCutsEveryConnectionLeavesFewUncertain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases[0].url(t, t.TempDir()), quick)
-	s.provider()
+	s.uninvestigated()
 	ids := s.requests(1000, sandbox.AcceptCut)
 	p := s.start("run", "requests.jsonl", "--provider", "api.yaml", "--out", "out", "--workers", "16")
 	awaitLine(t, p, "in a row", 30*time.Second)

@@ -15,7 +15,7 @@ func TestAPausedDispatchersLateAnswerIsAttached(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, db.url(t, t.TempDir()), quick)
 			s.gate = gateAt(stepSent)
-			s.provider("timeout: 5s", "timeout: 2s")
+			s.uninvestigated("timeout: 5s", "timeout: 2s")
 			ids := s.requests(1)
 			flags := []string{"--provider", "api.yaml", "--out", "out", "--poll", "100ms"}
 			if status, output := s.run(time.Minute, "prepare", "requests.jsonl", "--provider", "api.yaml"); status != 0 {
