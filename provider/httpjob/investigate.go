@@ -92,7 +92,8 @@ func (s *Investigate) meets(item document, values map[string]string) (bool, erro
 	return true, nil
 }
 
-// finds reads the id of each matching item. One without a usable id may be a job that nobody can name: an error.
+// finds reads the id and the values of each matching item. One without a usable id, or without a value that its status or
+// its result is read with, may be a job that nobody here can follow: an error.
 func (h *Handler) finds(s *Investigate, items []document, i worker.Investigation) ([]worker.Find, error) {
 	how := make([]string, len(s.Match))
 	for n, m := range s.Match {
@@ -112,7 +113,11 @@ func (h *Handler) finds(s *Investigate, items []document, i worker.Investigation
 		if err != nil {
 			return nil, fmt.Errorf("a job matches, and its id at %s is not usable: %w", s.ID, err)
 		}
-		finds[n] = worker.Find{RemoteJobID: id, OperationID: i.OperationID, How: strings.Join(how, ", "), Keep: h.kept(s.Keep, item)}
+		found := worker.Find{RemoteJobID: id, OperationID: i.OperationID, How: strings.Join(how, ", "), Keep: h.kept(s.Keep, item)}
+		if err := h.spec.CheckKept(i.OperationID, id, found.Keep); err != nil {
+			return nil, fmt.Errorf("a job matches: %w", err)
+		}
+		finds[n] = found
 	}
 	return finds, nil
 }

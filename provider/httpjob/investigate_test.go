@@ -173,6 +173,23 @@ func TestALookIsOneGETAndTellsNobodyElseTheHeaders(t *testing.T) {
 	}
 }
 
+// A job that could not be observed is not attached: what observe.url is made of must be in its item.
+func TestAMatchThatLacksAValueOfItsAddressesIsAnError(t *testing.T) {
+	t.Parallel()
+	for found, want := range map[string]string{
+		`{"id":"job-1","op":"op-1","kind":"video","urls":{"get":"/v1/jobs/job-1"}}`: "",
+		item("job-1", "op-1"): "a job matches: observe.url is built from the kept value {status_url}",
+		`{"id":"job-1","op":"op-1","kind":"video","urls":{"get":"file:///etc/passwd"}}`: "a job matches: observe.url: the address",
+	} {
+		remote := startRaw(t, nil, answer(framed(200, listed(found))))
+		h := newLooking(t, "http://"+remote.addr, "url: ${BASE}/v1/jobs/{remote_job_id}", `url: "{status_url}"`)
+		got, err := h.Investigate(context.Background(), investigation())
+		if (want == "") != (err == nil && len(got.Found) == 1) || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v", found, got.Found, err)
+		}
+	}
+}
+
 func TestALookShowsNoSecretThatTheRemoteEchoes(t *testing.T) {
 	t.Parallel()
 	echo := fmt.Sprintf(`{"id":"job-1","op":"op-1","kind":"video","sent":{"authorization":"Bearer %s"}}`, secret)

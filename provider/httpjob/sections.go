@@ -244,9 +244,11 @@ func (r *reader) investigate(spec *Spec, e entry, kept []string) {
 			r.fail(c, "no condition holds {operation_id}: any job would be taken for the operation's own")
 		}
 	}
-	for _, name := range kept {
-		if _, found := i.Keep[name]; !found && spec.Observe.URL.uses(name) {
-			r.fail(e, "observe.url needs {%s}, so a job that was found could not be observed: put it under keep, with where it is in an item", name)
+	for _, use := range spec.uses() {
+		for _, name := range kept {
+			if _, found := i.Keep[name]; !found && use.template.uses(name) {
+				r.fail(e, "%s needs {%s}, so a job that was found could not be %s: put it under keep, with where it is in an item", use.field, name, use.purpose)
+			}
 		}
 	}
 	spec.Investigate = i
