@@ -68,10 +68,9 @@ func event(tab *transitions.Table, name string) *transitions.Event {
 	return &tab.Events[i]
 }
 
-func remove(name string) change {
-	return table(func(tab *transitions.Table) {
-		tab.Events = slices.DeleteFunc(tab.Events, func(e transitions.Event) bool { return e.Name == name })
-	})
+// held leaves an event to the holder of a lease.
+func held(name string) change {
+	return table(func(tab *transitions.Table) { event(tab, name).Fence = transitions.Held })
 }
 
 func lapsesBack() change {

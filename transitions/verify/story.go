@@ -72,8 +72,29 @@ func (x *exploration) tell(f *finding) (*Violation, error) {
 		}
 	} else {
 		t.out.Story = append(t.out.Story, fmt.Sprintf("Everybody dies. From here no event leads to an end: the operation stays %s.", t.phrase(t.at.row)))
+		t.tryAll()
 	}
 	return t.out, nil
+}
+
+// tryAll lets every lease end, and fires what somebody who is not dead would: each is denied.
+func (t *teller) tryAll() {
+	for range 3 {
+		t.out.Events = append(t.out.Events, Event{})
+		t.at.row = t.space.later(t.at.row)
+	}
+	f := t.space.facts[t.at.row]
+	tried := map[string]bool{}
+	for _, c := range t.calls {
+		r := c.rule
+		if tried[r.Event] || r.Fence == transitions.Open || r.Fence == transitions.Remote {
+			continue
+		}
+		tried[r.Event] = true
+		if a := t.ask(t.at.row, c, fresh, f.revision, f.seq); !a.applied {
+			t.out.Events = append(t.out.Events, Event{Name: r.Event, Params: t.bind(c, fresh, f.revision, f.seq)})
+		}
+	}
 }
 
 func (t *teller) begin(born int) {

@@ -11,11 +11,11 @@ import (
 	"github.com/fencerow/fencerow/transitions"
 )
 
-// Suite writes the story's events as a suite file of one case (docs/suites.md), without what comes of them: let the
-// rewriter fill that in on the table that is right. The file then passes there, and on a store of the table that the
-// story was found on it fails where the fault shows. What no row knows of (requests, jobs, crashes, what a worker
-// believes) is a comment.
-func (v *Violation) Suite(title string) string {
+// Suite writes the story's events as a suite file of one case (docs/suites.md) about the table that is right, without
+// what comes of them: let the rewriter fill that in. The file then passes on a store of that table, and on a store of the
+// table that the story was found on it fails where the fault shows. What no row knows of (requests, jobs, crashes, what
+// a worker believes) is a comment.
+func (v *Violation) Suite(title string, right *transitions.Program) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: %s.\n", v.Invariant.Code, v.Invariant.Says)
 	for i, s := range v.Story {
@@ -32,14 +32,14 @@ func (v *Violation) Suite(title string) string {
 	if v.byHand != nil {
 		fmt.Fprintf(&b, "given a %s\n", settings(v.byHand))
 	} else {
-		fmt.Fprintf(&b, "when %s on a%s\n", v.birth.Name, parameters(v.birth.Params))
+		fmt.Fprintf(&b, "when %s on a%s\n", v.birth.Name, parameters(v.birth, right))
 	}
 	for _, e := range events {
 		if e.Name == "" {
 			fmt.Fprintf(&b, "when %s passes\n", shortTick)
 			continue
 		}
-		fmt.Fprintf(&b, "when %s on a%s\n", e.Name, parameters(e.Params))
+		fmt.Fprintf(&b, "when %s on a%s\n", e.Name, parameters(e, right))
 	}
 	return b.String()
 }
@@ -60,17 +60,18 @@ func settings(sets []setting) string {
 	return strings.Join(words, ", ")
 }
 
-func parameters(params transitions.Params) string {
+// parameters are those of an event that the table which is right takes as well.
+func parameters(e Event, right *transitions.Program) string {
 	var b strings.Builder
-	names := make([]string, 0, len(params))
-	for name := range params {
-		if name != "operation_id" {
+	names := make([]string, 0, len(e.Params))
+	for name := range e.Params {
+		if r := right.Rule(e.Name); name != "operation_id" && (r == nil || r.Uses(name)) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		fmt.Fprintf(&b, ", %s %s", name, word(params[name]))
+		fmt.Fprintf(&b, ", %s %s", name, word(e.Params[name]))
 	}
 	return b.String()
 }
