@@ -34,6 +34,7 @@ type cli struct {
 	remote *sandbox.Sandbox
 	server *sandbox.Server
 	spec   string // the provider file
+	env    map[string]string
 }
 
 func newCLI(t *testing.T) *cli {
@@ -95,7 +96,8 @@ func (c *cli) lookup(name string) (string, bool) {
 	if name == "FENCEROW_DB" {
 		return c.db, true
 	}
-	return "", false
+	value, ok := c.env[name]
+	return value, ok
 }
 
 type result struct {
