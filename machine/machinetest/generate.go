@@ -17,9 +17,10 @@ type generator struct {
 	now  time.Time
 	rng  dice
 
-	reference   *machine.Memory // knows the tables' constraints
-	remoteJobID func() string   // further remote job ids to be given; nil: none
-	shown       func() string   // further texts that a person may or may not see; nil: none
+	fixed       transitions.Params // what every trial is fired with; nil: anything
+	reference   *machine.Memory    // knows the tables' constraints
+	remoteJobID func() string      // further remote job ids to be given; nil: none
+	shown       func() string      // further texts that a person may or may not see; nil: none
 }
 
 // dice decide. A random source has them, and what shrinks a counterexample.
@@ -78,7 +79,11 @@ func (g *generator) random(id, phase string) trial {
 			c.row = g.columns(id, phase)
 		}
 		for _, d := range g.rule.Params {
-			c.params[d.Name] = g.param(d, c)
+			if g.fixed != nil && d.Name != "operation_id" {
+				c.params[d.Name] = g.fixed[d.Name]
+			} else {
+				c.params[d.Name] = g.param(d, c)
+			}
 		}
 		if g.possible(c) {
 			return c
@@ -128,7 +133,7 @@ func (g *generator) closest(id, phase string) trial {
 // mutated changes one column or parameter of a trial, whether the tables' constraints allow it or not.
 func (g *generator) mutated(c trial, phase string) trial {
 	m := trial{id: c.id, row: slices.Clone(c.row), params: maps.Clone(c.params)}
-	if n := g.rng.IntN(len(g.rule.Params) + len(c.row)/2); n < len(g.rule.Params) {
+	if n := g.rng.IntN(len(g.rule.Params) + len(c.row)/2); n < len(g.rule.Params) && g.fixed == nil {
 		m.params[g.rule.Params[n].Name] = g.param(g.rule.Params[n], m)
 	} else {
 		i := g.rng.IntN(len(c.row))

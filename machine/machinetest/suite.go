@@ -3,6 +3,7 @@ package machinetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -36,6 +37,13 @@ type suite struct {
 	ctx context.Context
 	p   *transitions.Program
 	now time.Time // the database's clock at the start, in whole seconds
+
+	only []string // the events that are fired; nil: all
+}
+
+// fires reports whether an event is one of those that are fired.
+func (s *suite) fires(r *transitions.Rule) bool {
+	return len(s.only) == 0 || slices.Contains(s.only, r.Event)
 }
 
 func newSuite(t *testing.T, subject Subject) *suite {

@@ -112,9 +112,13 @@ func (g *stage) relative(v transitions.Value) transitions.Value {
 	return v
 }
 
-// recorded holds what a history row says of an event against the row: every column that it assigned, as it is now.
+// recorded holds what a history row says of an event against the row: when it was, and every column that it assigned, as
+// it is now.
 func (g *stage) recorded(e machine.HistoryEntry, row transitions.Row) error {
 	rule := g.set.program.Rule(e.Event)
+	if at := row[g.set.program.Column("updated_at")].Time(); !at.Equal(e.At) && !rule.Quiet.IsSet() {
+		return fmt.Errorf("history of %s says that it was at %s, the row that it was at %s", e.Event, e.At, at)
+	}
 	decoded, err := decodeChanges(g.set.program, e.Changes)
 	if err != nil {
 		return err
