@@ -26,6 +26,7 @@ func (a *app) transitionsVerb() *cobra.Command {
 		a.renderVerb("dot", "Print the diagram of the phases for Graphviz", render.DOT),
 		a.transitionsSQLVerb(),
 		a.transitionsJSONVerb(),
+		a.transitionsCheckVerb(),
 	)
 	return c
 }

@@ -3,6 +3,8 @@
 // replays on real stores and docs/tables/faults.md are made from this one list.
 package broken
 
+//go:generate go test -count=1 -run TestTheDocumentTellsEachStory . -update
+
 import (
 	"fmt"
 

@@ -13,7 +13,6 @@ import (
 	"github.com/fencerow/fencerow/internal/broken"
 	"github.com/fencerow/fencerow/machine/machinetest"
 	"github.com/fencerow/fencerow/transitions"
-	"github.com/fencerow/fencerow/transitions/verify"
 )
 
 var right = transitions.MustCompile(transitions.Standard())
@@ -21,14 +20,7 @@ var right = transitions.MustCompile(transitions.Standard())
 // suiteOf is the counterexample of a fault as a suite file, filled in by what the standard table does.
 func suiteOf(t *testing.T, f broken.Fault) string {
 	t.Helper()
-	p, err := f.Program()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := verify.Check(p, f.Bound())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := reportOf(t, f)
 	if r.Broken == nil {
 		t.Fatalf("the checker finds nothing: %s", r)
 	}
