@@ -36,7 +36,8 @@ test: ## vet, then every test; gets itself a PostgreSQL server if need be
 race: ## every test under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -count=1 -race -timeout 20m $(PKG)
 
-soak: ## the long form of what make test runs short: linearizability, and the kill test ten times
+soak: ## the long form of what make test runs short: the model checker, linearizability, and the kill test ten times
+	FENCEROW_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -v -run 'LargerBound' ./transitions/verify
 	FENCEROW_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run 'Order' ./internal/hostile
 	$(GO) test -count=10 -timeout 60m -run 'TestKilled' ./internal/e2e
 

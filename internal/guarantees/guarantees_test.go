@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/fencerow/fencerow/internal/broken"
 	"github.com/fencerow/fencerow/internal/golden"
+	"github.com/fencerow/fencerow/transitions/verify"
 )
 
 const root = "../.."
@@ -68,6 +71,7 @@ func document() string {
 			}
 			fmt.Fprintf(&b, "| %s | %s |\n", sentence(p.Test), where)
 		}
+		b.WriteString(checked(i + 1))
 		if len(g.Not) > 0 {
 			b.WriteString("\nNot guaranteed:\n\n")
 		}
@@ -76,6 +80,26 @@ func document() string {
 		}
 	}
 	return b.String()
+}
+
+// checked says within which bound the model checker holds an invariant, and which faults of the table it was seen to
+// break under.
+func checked(number int) string {
+	code := fmt.Sprintf("I%d", number)
+	if !slices.ContainsFunc(verify.Invariants, func(v verify.Invariant) bool { return string(v.Code) == code }) {
+		return "\nNo model can say this: it is about the stores.\n"
+	}
+	var faults []string
+	for _, f := range broken.Faults {
+		if f.Want != "" && strings.TrimRight(string(f.Want), "ab") == code {
+			faults = append(faults, f.Name)
+		}
+	}
+	said := fmt.Sprintf("\nThe [model checker](checker.md) finds no state that breaks it, within this bound: %s.\n", verify.Usual())
+	if len(faults) > 0 {
+		said += fmt.Sprintf("It [is broken](tables/faults.md) by: %s.\n", strings.Join(faults, "; "))
+	}
+	return said
 }
 
 // sentence turns a test's name into what it says; the title of a clause is one already.
