@@ -116,6 +116,9 @@ func walk(visit func(name string, source []byte) error) error {
 
 			return nil
 		}
+		if name == ".git" { // a file where the tree is one of several of a clone
+			return nil
+		}
 		if !entry.Type().IsRegular() || binary(entry.Name()) {
 			return nil
 		}
