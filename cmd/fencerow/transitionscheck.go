@@ -131,6 +131,7 @@ type checkReport struct {
 	Steps     int      `json:"steps"`
 	Depth     int      `json:"depth"`
 	Complete  bool     `json:"complete"`
+	Silent    []string `json:"never_applied,omitempty"`
 	ElapsedMs int64    `json:"elapsed_ms"`
 	Broken    string   `json:"broken,omitempty"`
 	Says      string   `json:"says,omitempty"`
@@ -142,7 +143,7 @@ func (a *app) sayReport(r *verify.Report) error {
 		_, err := fmt.Fprintln(a.stdout, r)
 		return err
 	}
-	out := checkReport{Table: r.Table, Bound: r.Bound.String(), States: r.States, Steps: r.Steps, Depth: r.Depth,
+	out := checkReport{Table: r.Table, Silent: r.Silent, Bound: r.Bound.String(), States: r.States, Steps: r.Steps, Depth: r.Depth,
 		Complete: r.Complete, ElapsedMs: r.Elapsed.Milliseconds()}
 	if r.Broken != nil {
 		out.Broken, out.Says, out.Story = string(r.Broken.Invariant.Code), r.Broken.Invariant.Says, r.Broken.Story

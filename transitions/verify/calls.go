@@ -39,7 +39,6 @@ func jobID(n uint8) string { return fmt.Sprintf("job-%d", n) }
 type roles struct {
 	claims   []*call // by a worker that holds nothing
 	held     map[uint8][]*call
-	begins   []*call // of held: lands where a request is on the wire
 	sweeps   []*call
 	seen     []*call // by a reviewer
 	open     []*call // by anybody: a request to cancel

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fencerow/fencerow/transitions"
@@ -16,6 +17,7 @@ type Report struct {
 	Rows     int // that differ, of the operation
 	Depth    int // of the longest shortest path
 	Complete bool
+	Silent   []string // events that were applied nowhere: what they do was not judged
 	Elapsed  time.Duration
 	Broken   *Violation // nil: nothing within the bound breaks an invariant
 }
@@ -47,6 +49,11 @@ func Check(p *transitions.Program, b Bound) (*Report, error) {
 	found := x.run(born)
 	report.States, report.Steps, report.Rows, report.Depth = len(x.nodes), x.steps, len(m.space.rows), x.depth
 	report.Complete = !x.capped && found == nil
+	for _, r := range p.Rules {
+		if !r.New && !m.applied[r.Event] {
+			report.Silent = append(report.Silent, r.Event)
+		}
+	}
 	if found == nil && m.fired("I7") {
 		found = x.stuck()
 	}
@@ -107,7 +114,8 @@ func (x *exploration) expand(at int32) (found *finding) {
 				return
 			}
 		}
-		if next.jobs > uint8(2*x.maxJobs()) {
+		if next.jobs > 2*x.maxJobs() { // only where requests are sent past every bound, and nobody looks for that
+			x.capped = true
 			return
 		}
 		x.add(x.canonical(*next), at)
@@ -145,6 +153,9 @@ func (r *Report) String() string {
 	case !r.Complete:
 		return s + "\nnot complete: the cap of states was reached; nothing is known of what was not explored"
 	default:
+		if len(r.Silent) > 0 {
+			s += "\nnever applied, and so not judged: " + strings.Join(r.Silent, ", ")
+		}
 		return s + "\ncomplete: nothing breaks an invariant within this bound"
 	}
 }

@@ -31,6 +31,7 @@ func (m *model) ask(row rowID, c *call, owner string, rev, seq int64) answer {
 	v := m.p.Eval(r.Event, s.rows[row], m.bind(c, owner, rev, seq), world)
 	a := answer{row: row, applied: v.Applied}
 	if v.Applied {
+		m.applied[r.Event] = true
 		a.row = s.intern(v.Row)
 		a.broken = m.judgeEvent(c, row, a.row, v)
 	} else if isEvidence(r) {

@@ -21,6 +21,7 @@ type model struct {
 	birth transitions.Params
 
 	newborn transitions.Row
+	applied map[string]bool // the events that were applied somewhere
 
 	fenced     bool // every holder's event asks for the revision: one that is superseded is denied for ever
 	sendable   []bool
@@ -33,7 +34,7 @@ type model struct {
 }
 
 func newModel(p *transitions.Program, b Bound) *model {
-	m := &model{p: p, bound: b, fault: map[Fault]bool{}, only: map[Code]bool{}, space: newSpace(p, b.Unreduced), phases: p.PhaseNames(), fenced: true}
+	m := &model{p: p, bound: b, fault: map[Fault]bool{}, only: map[Code]bool{}, applied: map[string]bool{}, space: newSpace(p, b.Unreduced), phases: p.PhaseNames(), fenced: true}
 	for _, f := range b.Faults {
 		m.fault[f] = true
 	}
