@@ -90,6 +90,7 @@ func (w *Worker) refused(ctx context.Context, l *machine.Lease, err error, e mac
 		}
 	}
 	if err != nil {
+		w.unstored.Add(1)
 		w.cfg.Log.Error("an answer could not be stored", "operation", l.Operation.OperationID, "revision", l.Revision,
 			"remote_job_id", e.RemoteJobID, "kind", e.Kind, "error", err)
 	}

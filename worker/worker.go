@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,7 @@ type Worker struct {
 	sends    atomic.Int64 // submissions begun
 	sending  atomic.Int64 // submissions begun whose end is not stored
 	keptLate atomic.Int64 // answers that were kept as evidence
+	unstored atomic.Int64 // answers that could not be stored, and stand in the log
 	busy     sync.WaitGroup
 
 	soft context.Context // ends when shutdown begins: no claims, no new sends, no observing
@@ -100,6 +102,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	err := w.drain(endHard, endLast)
 	stopRenewing()
 	renewal.Wait()
+	if n := w.unstored.Load(); n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d answers could not be stored: each stands in the log, with its operation and remote job id, for the reviewer of that operation", n))
+	}
 	return err
 }
 

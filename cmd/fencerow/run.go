@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -89,6 +90,8 @@ type runner struct {
 	batch *batch
 	track *tracker
 	sends int
+
+	unclean error // what went wrong while draining; it ends the run, once its table is written
 }
 
 // drive prepares and works until the run is over or ctx ends, and drains.
@@ -119,15 +122,15 @@ func (r *runner) drive(ctx context.Context, log *slog.Logger) error {
 	if ctx.Err() != nil {
 		r.app.stopping()
 	}
-	err = e.stop()
+	r.unclean = e.stop()
 	r.sends = e.worker.Sends()
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	if lookErr := r.track.look(after); lookErr != nil && err == nil {
-		err = fmt.Errorf("reading how the operations ended: %w", lookErr)
+	if err := r.track.look(after); err != nil {
+		return errors.Join(r.unclean, fmt.Errorf("reading how the operations ended: %w", err))
 	}
 	p.show(r.track.counts())
-	return err
+	return nil
 }
 
 // idle reports whether nobody has to do anything for this input.
@@ -200,6 +203,9 @@ func (r *runner) finish(ctx context.Context) error {
 	ends := r.ends()
 	if err := r.app.printEnds(ends, file, r.sends); err != nil {
 		return err
+	}
+	if r.unclean != nil {
+		return r.unclean
 	}
 	for _, end := range ends {
 		if end.name == "in flight" && end.count > 0 && ctx.Err() != nil || end.name == "still prepared" && end.count > 0 && ctx.Err() != nil {

@@ -231,7 +231,7 @@ func (c *child) end() {
 	_ = c.in.Close()
 	select {
 	case <-c.ended:
-	case <-time.After(30 * time.Second):
+	case <-time.After(2 * time.Minute):
 		c.Fatalf("the process does not end:\n%s", c.said.all())
 	}
 }

@@ -100,6 +100,19 @@ func (s *stand) working(m *machine.Machine, h worker.Handler) *team {
 // start runs the worker until stop is called, which waits until it has drained.
 func (w *team) start() (stop func()) {
 	w.Helper()
+	end := w.begin()
+	stop = sync.OnceFunc(func() {
+		if err := end(); err != nil {
+			w.Error(err)
+		}
+	})
+	w.Cleanup(stop)
+	return stop
+}
+
+// begin is start where the end may be no clean one.
+func (w *team) begin() (end func() error) {
+	w.Helper()
 	built, err := worker.New(w.config)
 	if err != nil {
 		w.Fatal(err)
@@ -107,12 +120,9 @@ func (w *team) start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- built.Run(ctx) }()
-	stop = sync.OnceFunc(func() {
+	w.Cleanup(cancel)
+	return sync.OnceValue(func() error {
 		cancel()
-		if err := <-done; err != nil {
-			w.Error(err)
-		}
+		return <-done
 	})
-	w.Cleanup(stop)
-	return stop
 }

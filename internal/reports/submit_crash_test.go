@@ -111,9 +111,18 @@ func TestB07AnAnswerOutlivesADatabaseThatIsAway(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			tried := make(chan struct{}, 1000)
 			remote := newShop(t, &shop{
 				sell: func(w http.ResponseWriter, _ *http.Request, id string) {
-					proxy.Choose(func(string) pgproxy.Fate { return pgproxy.CutRequest })
+					proxy.Choose(func(sql string) pgproxy.Fate {
+						if strings.Contains(sql, "submit_accepted") {
+							select {
+							case tried <- struct{}{}:
+							default:
+							}
+						}
+						return pgproxy.CutRequest
+					})
 					accept(w, id)
 				},
 				tell: func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"status":"running"}`)) },
@@ -122,7 +131,8 @@ func TestB07AnAnswerOutlivesADatabaseThatIsAway(t *testing.T) {
 			w := s.working(m, fromFile(t, remote.URL))
 			w.config.Every, w.config.MaxEvery = time.Hour, time.Hour
 			w.start()
-			w.awaitLine("store what was learnt")
+			w.awaitLine("the database does not do its work")
+			<-tried
 			if c.after {
 				s.lapse("a")
 				await(t, "it is given up", func() bool {
@@ -150,7 +160,7 @@ func TestB07AnAnswerOutlivesADatabaseThatIsAway(t *testing.T) {
 }
 
 // B07, where the database does not come back before the worker must leave: the id stands in its log, with the operation
-// and the revision, in one line (rule: B9).
+// and the revision, in one line, and the worker does not end as if all were well (rule: B9).
 func TestB07AnAnswerThatCannotBeStoredIsLogged(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -167,9 +177,11 @@ func TestB07AnAnswerThatCannotBeStoredIsLogged(t *testing.T) {
 		s.prepare(order("a"))
 		w := s.working(m, r)
 		w.config.Poll = time.Second
-		stop := w.start()
+		end := w.begin()
 		w.awaitLine("store what was learnt")
-		stop()
+		if err := end(); err == nil || !strings.Contains(err.Error(), "1 answers could not be stored") {
+			t.Errorf("the worker ends with %v, want that an answer could not be stored", err)
+		}
 		kept := slices.ContainsFunc(strings.Split(w.log.all(), "\n"), func(line string) bool {
 			return strings.Contains(line, "operation=a") && strings.Contains(line, "revision=1") && strings.Contains(line, "remote_job_id=job-that-was-paid-for")
 		})
