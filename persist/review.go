@@ -61,22 +61,22 @@ func (e *emitter) reviewReaders() []Reader {
 // cursor is always a bound of the index.
 func (e *emitter) readReview() Reader {
 	s := e.at(&placeholders{}, "o", e.clock())
-	where := e.reviewFilters(s)
-	where = append(where, fmt.Sprintf("(o.review_rank, o.created_at, o.operation_id) > (%s, %s, %s)",
-		s.param("after_rank", transitions.Int), s.param("after_created_at", transitions.Time), s.param("after_operation_id", transitions.Text)))
+	where := append([]string{"o.review_rank IS NOT NULL", fmt.Sprintf("(o.review_rank, o.created_at, o.operation_id) > (%s, %s, %s)",
+		s.param("after_rank", transitions.Int), s.param("after_created_at", transitions.Time), s.param("after_operation_id", transitions.Text))},
+		e.reviewFilters(s)...)
 	return e.reader(ReadReview, s, fmt.Sprintf("SELECT %s\nFROM %s AS o\nWHERE %s\nORDER BY o.review_rank, o.created_at, o.operation_id\nLIMIT %s",
 		idents("o.", e.columns), e.names.operations(), strings.Join(where, "\n  AND "), s.param(Limit, transitions.Int)))
 }
 
 func (e *emitter) readReviewCount() Reader {
 	s := e.at(&placeholders{}, "o", e.clock())
-	where := append(e.reviewFilters(s), "o.review_rank >= "+s.param("after_rank", transitions.Int))
+	where := append([]string{"o.review_rank >= " + s.param("after_rank", transitions.Int)}, e.reviewFilters(s)...)
 	return e.reader(ReadReviewCount, s, fmt.Sprintf("SELECT count(*)\nFROM %s AS o\nWHERE %s", e.names.operations(), strings.Join(where, "\n  AND ")))
 }
 
 // reviewFilters leave out what is null among the parameters.
 func (e *emitter) reviewFilters(s site) []string {
-	where := []string{"o.review_rank IS NOT NULL"}
+	var where []string
 	for _, f := range []struct{ param, column string }{
 		{"reason", "uncertain_reason"}, {"kind", "kind"}, {"provider", "provider"}, {"account", "account"},
 	} {

@@ -97,32 +97,31 @@ LEFT JOIN "fencerow_operations" AS o ON o.provider = p.provider AND o.account = 
 ORDER BY p.seq DESC;
 
 -- review
--- params: reason, kind, provider, account, min_age_ms, max_age_ms, after_rank, after_created_at, after_operation_id, limit
+-- params: after_rank, after_created_at, after_operation_id, reason, kind, provider, account, min_age_ms, max_age_ms, limit
 SELECT o.operation_id, o.kind, o.provider, o.account, o.phase, o.next_action, o.request, o.priority, o.not_before, o.wants_delivery, o.can_investigate, o.remote_job_id, o.late_remote_job_id, o.evidence_seq, o.keep, o.lease_owner, o.lease_until, o.revision, o.due_at, o.attempts, o.delivery_attempts, o.submitted_at, o.outcome, o.delivery, o.object_key, o.object_sha256, o.object_bytes, o.snapshot, o.uncertain_reason, o.quarantine_until, o.observe_deadline, o.not_found_until, o.cancel_requested_at, o.duplicate_suspected, o.outcome_contradicted, o.not_created_revision, o.not_created_attempts, o.redo_of, o.observe_deadline_ms, o.not_found_grace_ms, o.quarantine_ms, o.delivery_attempts_max, o.created_at, o.updated_at
 FROM "fencerow_operations" AS o
 WHERE o.review_rank IS NOT NULL
-  AND ($1::text IS NULL OR o.uncertain_reason = $1::text)
-  AND ($2::text IS NULL OR o.kind = $2::text)
-  AND ($3::text IS NULL OR o.provider = $3::text)
-  AND ($4::text IS NULL OR o.account = $4::text)
-  AND ($5::bigint IS NULL OR o.created_at <= statement_timestamp() - $5::bigint * interval '1 millisecond')
-  AND ($6::bigint IS NULL OR o.created_at >= statement_timestamp() - $6::bigint * interval '1 millisecond')
-  AND (o.review_rank, o.created_at, o.operation_id) > ($7::bigint, $8::timestamptz, $9::text)
+  AND (o.review_rank, o.created_at, o.operation_id) > ($1::bigint, $2::timestamptz, $3::text)
+  AND ($4::text IS NULL OR o.uncertain_reason = $4::text)
+  AND ($5::text IS NULL OR o.kind = $5::text)
+  AND ($6::text IS NULL OR o.provider = $6::text)
+  AND ($7::text IS NULL OR o.account = $7::text)
+  AND ($8::bigint IS NULL OR o.created_at <= statement_timestamp() - $8::bigint * interval '1 millisecond')
+  AND ($9::bigint IS NULL OR o.created_at >= statement_timestamp() - $9::bigint * interval '1 millisecond')
 ORDER BY o.review_rank, o.created_at, o.operation_id
 LIMIT $10::bigint;
 
 -- review_count
--- params: reason, kind, provider, account, min_age_ms, max_age_ms, after_rank
+-- params: after_rank, reason, kind, provider, account, min_age_ms, max_age_ms
 SELECT count(*)
 FROM "fencerow_operations" AS o
-WHERE o.review_rank IS NOT NULL
-  AND ($1::text IS NULL OR o.uncertain_reason = $1::text)
-  AND ($2::text IS NULL OR o.kind = $2::text)
-  AND ($3::text IS NULL OR o.provider = $3::text)
-  AND ($4::text IS NULL OR o.account = $4::text)
-  AND ($5::bigint IS NULL OR o.created_at <= statement_timestamp() - $5::bigint * interval '1 millisecond')
-  AND ($6::bigint IS NULL OR o.created_at >= statement_timestamp() - $6::bigint * interval '1 millisecond')
-  AND o.review_rank >= $7::bigint;
+WHERE o.review_rank >= $1::bigint
+  AND ($2::text IS NULL OR o.uncertain_reason = $2::text)
+  AND ($3::text IS NULL OR o.kind = $3::text)
+  AND ($4::text IS NULL OR o.provider = $4::text)
+  AND ($5::text IS NULL OR o.account = $5::text)
+  AND ($6::bigint IS NULL OR o.created_at <= statement_timestamp() - $6::bigint * interval '1 millisecond')
+  AND ($7::bigint IS NULL OR o.created_at >= statement_timestamp() - $7::bigint * interval '1 millisecond');
 
 -- redone
 -- params: operation_ids
