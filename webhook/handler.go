@@ -128,8 +128,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", retryAfter)
 		}
 		if !whole {
-			// The server would read the rest of the body, without a bound in time.
-			w.Header().Set("Connection", "close")
+			w.Header().Set("Connection", "close") // nobody waits for the rest of the body
 		}
 		if answer.text == "" {
 			w.WriteHeader(answer.code)
@@ -137,6 +136,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		http.Error(w, answer.text, answer.code)
 	}()
+	h.deadline(w)
 	if r.Method != http.MethodPost {
 		answer = notPost
 		return
@@ -193,9 +193,7 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request) ([]byte, reply) {
 	if r.ContentLength > h.cfg.MaxBody {
 		return nil, tooLarge
 	}
-	// Not every ResponseWriter knows deadlines; the server's own timeouts hold then.
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(h.cfg.Timeout))
+	h.deadline(w)
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.cfg.MaxBody))
 	var large *http.MaxBytesError
 	switch {
@@ -205,8 +203,14 @@ func (h *Handler) body(w http.ResponseWriter, r *http.Request) ([]byte, reply) {
 		return nil, cutShort
 	}
 	// The server listens for the caller's end all the time, and would take the deadline for one.
-	_ = control.SetReadDeadline(time.Time{})
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	return body, reply{}
+}
+
+// deadline bounds the time in which a body is read: here, and by the server, which reads some of what was not read here.
+// Not every ResponseWriter knows deadlines; the server's own timeouts hold then.
+func (h *Handler) deadline(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.cfg.Timeout))
 }
 
 // notify stores what was read.
