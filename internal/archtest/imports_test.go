@@ -64,6 +64,8 @@ var house = []rule{
 		"settling must work while every worker is dead, on any store"},
 	{"worker", of("machine", "transitions"), of(xsync),
 		"a worker sees the store's interface only, and never settles what it cannot know: that is reconcile's"},
+	{"webhook", of("machine", "transitions"), nil,
+		"a remote's call is one more caller of the engine, in whatever server it runs; how a call is read is a provider's"},
 	{"worker/workertest", of("worker"), nil,
 		"callers test handlers of their own with it, so it knows none of ours"},
 	{"provider/httpjob", of("machine", "transitions", "worker"), of(yaml, renameio),

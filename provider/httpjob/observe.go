@@ -38,10 +38,16 @@ func (h *Handler) Observe(ctx context.Context, o worker.Observation) (worker.Sta
 	return status, nil
 }
 
-// judge finds the status word's list.
+// judge finds the status word's list, in an answer of the status address.
 func (h *Handler) judge(doc document) (worker.State, string) {
+	return h.judgeWord(doc, h.spec.Observe.Status, doc, true)
+}
+
+// judgeWord finds the list of the status word at a place. What else there is to know of the job stands in job, where whole
+// says that this has the form of an answer of the status address.
+func (h *Handler) judgeWord(doc document, at Pointer, job document, whole bool) (worker.State, string) {
 	o := &h.spec.Observe
-	found, err := doc.at(o.Status)
+	found, err := doc.at(at)
 	if err != nil {
 		return h.unlisted(fmt.Sprintf("no status word: %v", err))
 	}
@@ -51,12 +57,14 @@ func (h *Handler) judge(doc document) (worker.State, string) {
 		return h.unlisted(fmt.Sprintf("status %s is no text", printable(h.redact.text(string(found)), 100)))
 	case slices.Contains(o.Pending, word):
 		return worker.Pending, ""
+	case slices.Contains(o.Succeeded, word) && o.FailedIf != nil && !whole:
+		return h.unlisted(fmt.Sprintf("no telling success from failure: nothing there is as %s reads it", o.Status))
 	case slices.Contains(o.Succeeded, word):
-		return h.succeeded(doc)
+		return h.succeeded(job)
 	case slices.Contains(o.Failed, word):
-		return worker.Failed, h.failure(doc)
+		return worker.Failed, h.failure(job)
 	case slices.Contains(o.Canceled, word):
-		return worker.Canceled, h.failure(doc)
+		return worker.Canceled, h.failure(job)
 	default:
 		return h.unlisted(fmt.Sprintf("status word %q is in no list of the provider file", printable(h.redact.text(word), 100)))
 	}

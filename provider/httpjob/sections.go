@@ -295,15 +295,6 @@ func (r *reader) cancel(spec *Spec, e entry, names, kept []string) {
 	spec.Cancel = c
 }
 
-func (r *reader) webhook(spec *Spec, e entry) {
-	m := r.mapping(e, "id", "status")
-	r.require(e, m, "id", "status")
-	w := &Webhook{}
-	w.ID, _ = r.pointer(m, "id")
-	w.Status, _ = r.pointer(m, "status")
-	spec.Webhook = w
-}
-
 // headers reads the API's headers. Some would make the HTTP client send again or change what a message is.
 func (r *reader) headers(e entry) http.Header {
 	h := http.Header{}
@@ -329,11 +320,19 @@ func (r *reader) headers(e entry) http.Header {
 	return h
 }
 
-func badHeaderName(name string) string {
-	for i := range len(name) {
-		if !isAlnum(name[i]) && strings.IndexByte("!#$%&'*+-.^_`|~", name[i]) < 0 {
-			return "the name of a header has letters, digits and dashes only"
+// isToken reports whether s is made of what the names of headers are made of.
+func isToken(s string) bool {
+	for i := range len(s) {
+		if !isAlnum(s[i]) && strings.IndexByte("!#$%&'*+-.^_`|~", s[i]) < 0 {
+			return false
 		}
+	}
+	return true
+}
+
+func badHeaderName(name string) string {
+	if !isToken(name) {
+		return "the name of a header has letters, digits and dashes only"
 	}
 	switch name {
 	case "":

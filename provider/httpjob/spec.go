@@ -83,12 +83,6 @@ type Cancel struct {
 	URL    Template
 }
 
-// Webhook says where the id and the status word are in a call of the remote.
-type Webhook struct {
-	ID     Pointer
-	Status Pointer
-}
-
 // Provider is the name that Prepare freezes in an operation.
 func (s *Spec) Provider() string { return s.Name }
 
