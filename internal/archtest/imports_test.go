@@ -50,6 +50,8 @@ var house = []rule{
 		"a picture is made from the table alone: it can be drawn without a database or an engine"},
 	{"transitions/verify", of("transitions"), nil,
 		"the checker proves the table; were it to run the engine it would prove the engine's bugs right"},
+	{"transitions/promela", of("transitions"), nil,
+		"spin's second opinion on the table is of use only as long as it shares nothing with the first"},
 	{"machine", of("transitions"), of(looplab),
 		"the engine interprets the table and knows of no database; looplab/fsm is its second opinion"},
 	{"machine/machinetest", of("machine", "transitions"), of(goCmp, rapid),
