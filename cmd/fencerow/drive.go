@@ -23,6 +23,7 @@ type workFlags struct {
 	workers            int
 	lease, drain, poll time.Duration
 	brake, maxSends    int
+	webhook            string // where the remote's calls are received; "": nowhere
 }
 
 func (f *workFlags) add(c *cobra.Command) {
@@ -35,6 +36,7 @@ func (f *workFlags) add(c *cobra.Command) {
 	flags.DurationVar(&f.poll, "poll", worker.DefaultPoll, "how often the database is asked for due work while there is none")
 	flags.IntVar(&f.brake, "brake", worker.DefaultBrake, "submissions in a row with the same bad end that stop further sends; 0 is off")
 	flags.IntVar(&f.maxSends, "max-sends", 0, "submissions begun at most; 0 is no bound")
+	flags.StringVar(&f.webhook, "webhook", "", "address on which the remote's calls are received, at "+webhookPath+"; the provider file says how they are signed")
 }
 
 // check holds the flags against each other and against the provider file, before anything is touched.
@@ -62,7 +64,7 @@ func (f *workFlags) check(spec *httpjob.Spec) error {
 	if _, err := worker.New(f.config(m, spec, unused{})); err != nil {
 		return usagef("--lease %s, submit timeout %s of %s: %w", f.lease, spec.Timeout(), spec.File, err)
 	}
-	return nil
+	return f.checkWebhook(spec)
 }
 
 func (f *workFlags) machine() machine.Config { return machine.Config{TTL: f.lease} }
@@ -92,6 +94,7 @@ type engine struct {
 	worker  *worker.Worker
 	handler *httpjob.Handler
 	sweeper *reconcile.Reconciler
+	calls   *listener
 	cancel  context.CancelFunc
 	done    chan error
 	swept   chan struct{}
@@ -115,7 +118,11 @@ func (a *app) start(ctx context.Context, f *workFlags, m *machine.Machine, spec 
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{app: a, worker: w, handler: handler, sweeper: sweeper, done: make(chan error, 1), swept: make(chan struct{})}
+	calls, err := a.listen(ctx, f, m, handler, log) // before the first request is sent
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{app: a, worker: w, handler: handler, sweeper: sweeper, calls: calls, done: make(chan error, 1), swept: make(chan struct{})}
 	ctx, e.cancel = context.WithCancel(ctx)
 	go func() { e.done <- w.Run(ctx) }()
 	go func() {
@@ -130,6 +137,9 @@ func (e *engine) stop() error {
 	e.cancel()
 	err := <-e.done
 	<-e.swept
+	if stopErr := e.calls.stop(); stopErr != nil {
+		e.app.sayf("fencerow: the last calls of the remote were not answered; it is to call again: %v", stopErr)
+	}
 	if e.worker.Late() > 0 { // it may have come while draining; attached now, it need not wait for the next process
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
