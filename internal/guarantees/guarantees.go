@@ -57,6 +57,7 @@ var Invariants = []Guarantee{
 		Held: []Proof{
 			{conformance, "I3 an outcome never changes"},
 			{conformance, "an end that the outcome contradicts is marked"},
+			{"machine", "TestTheFirstEndThatIsToldStays"},
 			{"transitions", "TestEveryRuleFindsItsExampleAndNoOtherRuleDoes"},
 		},
 	},
@@ -111,6 +112,8 @@ var Invariants = []Guarantee{
 			{conformance, "I8 evidence is appended whatever the lease and the phase"},
 			{conformance, "evidence of any bytes is kept as it came"},
 			{conformance, "B5 a late answer is attached by the sweep"},
+			{conformance, "evidence of no operation is kept once and found by its remote job"},
+			{"machine", "TestWhatWasToldBeforeTheIDIsMatchedWhenItLands"},
 			{"worker", "TestAnIDThatAnotherOperationHasIsKeptAsEvidence"},
 		},
 		Not: []string{"While the database is away evidence is kept in the process that has it; when that process ends first, it is one line in its log."},

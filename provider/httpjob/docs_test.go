@@ -20,7 +20,7 @@ func TestTheFilesInTheDocumentationAreGood(t *testing.T) {
 	}
 	for _, block := range blocks {
 		file, _, _ := strings.Cut(block, "```")
-		if _, err := httpjob.Parse("docs/providers.md", []byte(file), func(string) (string, bool) { return "value", true }); err != nil {
+		if _, err := httpjob.Parse("docs/providers.md", []byte(file), func(string) (string, bool) { return "bG9uZyBlbm91Z2g=", true }); err != nil {
 			t.Error(err)
 		}
 	}
