@@ -3,10 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fencerow/fencerow/persist"
+	"github.com/fencerow/fencerow/persist/pages"
 	"github.com/fencerow/fencerow/transitions"
 	"github.com/fencerow/fencerow/transitions/render"
 )
@@ -21,7 +23,8 @@ func (a *app) transitionsVerb() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}
 	c.AddCommand(
-		a.renderVerb("docs", "Print the table as a Markdown document", render.Markdown),
+		a.transitionsDocsVerb(),
+		a.renderVerb("svg", "Print the diagram of the phases as a picture, in light and dark", render.SVG),
 		a.renderVerb("mermaid", "Print the diagram of the phases for Mermaid", render.Mermaid),
 		a.renderVerb("dot", "Print the diagram of the phases for Graphviz", render.DOT),
 		a.transitionsSQLVerb(),
@@ -43,6 +46,44 @@ func (a *app) renderVerb(name, short string, draw func(*transitions.Program) str
 			return err
 		},
 	}
+}
+
+func (a *app) transitionsDocsVerb() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:   "docs",
+		Short: "Print the table as a Markdown document, with the statements of both databases",
+		Long: `Print the table as one Markdown document: phases, diagram, events, guards, columns, a glossary, the rules in full, and
+the exact statements for PostgreSQL and SQLite.
+
+With --out it writes several files into a folder instead, which refer to each other: lifecycle.md, the pictures
+lifecycle.svg and lifecycle-brief.svg, and the statements lifecycle-postgres.md and lifecycle-sqlite.md.`,
+		Example: `  fencerow transitions docs > lifecycle.md
+  fencerow transitions docs --out docs`,
+		Args: exactly(),
+		RunE: func(*cobra.Command, []string) error { return a.transitionsDocs(out) },
+	}
+	c.Flags().StringVar(&out, "out", "", "write the document, its pictures and the statements into this folder")
+	return c
+}
+
+func (a *app) transitionsDocs(out string) error {
+	if out != "" {
+		if err := os.MkdirAll(out, 0o755); err != nil {
+			return err
+		}
+		return pages.Write(out, "lifecycle", program())
+	}
+	document := render.Markdown(program())
+	for _, d := range []persist.Dialect{persist.PostgreSQL, persist.SQLite} {
+		text, err := pages.SQL(program(), d)
+		if err != nil {
+			return err
+		}
+		document += "\n" + text
+	}
+	_, err := fmt.Fprint(a.stdout, document)
+	return err
 }
 
 func (a *app) transitionsJSONVerb() *cobra.Command {

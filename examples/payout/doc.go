@@ -4,4 +4,8 @@
 //
 // Differently from the standard lifecycle a payout is not delivered but settled: the bank says at once that it took the
 // order, and much later that it was booked, or that the beneficiary's bank sent the money back.
+//
+// Its page, its pictures and its statements lie beside it, in payout.md; go generate writes them.
 package payout
+
+//go:generate go run ./generate

@@ -58,6 +58,8 @@ var house = []rule{
 		"callers run these suites on stores of their own, so they must know none of ours"},
 	{"persist", of("transitions"), nil,
 		"statements are text made from the table: without a driver their goldens run everywhere"},
+	{"persist/pages", of("persist", "transitions", "transitions/render"), nil,
+		"pages are made from the table and its statements: a caller generates them without a driver"},
 	{"persist/pgstore", of("machine", "persist", "transitions"), of(pgx),
 		"a driver is a leaf: who does not use PostgreSQL does not link it"},
 	{"persist/sqlitestore", of("machine", "persist", "transitions"), of(sqlite),

@@ -21,7 +21,7 @@ func TestTheREADMEIsWrittenFromTheSource(t *testing.T) {
 	written := string(text)
 	program := transitions.MustCompile(transitions.Standard())
 	for name, section := range map[string]string{
-		"lifecycle": "```mermaid\n" + strings.TrimSpace(render.MermaidBrief(program)) + "\n```",
+		"lifecycle": "![" + render.Caption(program) + "](docs/lifecycle-brief.svg)",
 		"example":   "```go\n" + example(t) + "\n```",
 	} {
 		written = replaced(t, written, name, section)

@@ -12,12 +12,26 @@ import (
 type page struct {
 	strings.Builder
 	program *transitions.Program
+	links   Links
 }
 
-// Markdown writes the whole table as a page: phases, diagram, matrix, events, fences, guards, columns, and every rule
-// in full.
-func Markdown(p *transitions.Program) string {
-	g := &page{program: p}
+// Links are the addresses of what lies beside a page. What has none is not mentioned; the diagram is then drawn in the
+// page, by Mermaid.
+type Links struct {
+	Picture string // of SVG
+	SQL     []Link // of the statements, by dialect
+}
+
+// Link is a text that leads somewhere.
+type Link struct{ Text, To string }
+
+// Markdown writes the whole table as a page that needs nothing beside it.
+func Markdown(p *transitions.Program) string { return Page(p, Links{}) }
+
+// Page writes the whole table as a page: phases, diagram, matrix, events, fences, guards, columns, a glossary, and every
+// rule in full.
+func Page(p *transitions.Program, links Links) string {
+	g := &page{program: p, links: links}
 	g.say("# The lifecycle %s\n", code(p.Name))
 	g.say("Every event that can happen to an operation, who may fire it, and what it does. What this page does not allow is refused.\n")
 	g.phases()
@@ -27,6 +41,7 @@ func Markdown(p *transitions.Program) string {
 	g.fences()
 	g.guards()
 	g.columns()
+	g.glossary()
 	g.rules()
 	return g.String()
 }
@@ -110,6 +125,10 @@ func (g *page) diagram() {
 	}
 	g.say("## The ways between them\n")
 	g.say("A box lists the events that stay in its phase.%s\n", also)
+	if g.links.Picture != "" {
+		g.say("![%s](%s)\n", Caption(g.program), g.links.Picture)
+		return
+	}
 	g.say("```mermaid\n%s```\n", Mermaid(g.program))
 }
 
@@ -278,6 +297,12 @@ func (g *page) columns() {
 func (g *page) rules() {
 	g.say("## The rules in full\n")
 	g.say("What the statements of both databases are compiled from. All assignments see the row as it was before the event.\n")
+	for _, l := range g.links.SQL {
+		g.say("- [the statements for %s](%s)", l.Text, l.To)
+	}
+	if g.links.SQL != nil {
+		g.say("")
+	}
 	g.say("```")
 	for i, r := range g.program.Rules {
 		if i > 0 {

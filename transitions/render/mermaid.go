@@ -42,7 +42,7 @@ func Mermaid(p *transitions.Program) string {
 // MermaidBrief draws from left to right what a reader has to know first: the way that an operation takes when all goes
 // well, and the ways into doubt and out of it.
 func MermaidBrief(p *transitions.Program) string {
-	return mermaid(p, "LR", brief(p, edges(p)), func(e edge) []string { return gathered(e.events()) }, label)
+	return mermaid(p, "LR", brief(p, edges(p)), func(e edge) []string { return labels(gather(e.events())) }, label)
 }
 
 // lineBreak is the only markup in a label.
@@ -84,8 +84,8 @@ func mermaid(p *transitions.Program, direction string, shown []edge, lines func(
 	return b.String()
 }
 
-// gathered shortens the events that share their first word with more than one other to one line.
-func gathered(events []string) []string {
+// gather shortens the events that share their first word with more than one other to one line.
+func gather(events []string) []string {
 	first := func(event string) string {
 		word, _, _ := strings.Cut(event, "_")
 		return word
@@ -95,10 +95,9 @@ func gathered(events []string) []string {
 		sharing[first(e)]++
 	}
 	var lines []string
-	for _, e := range events {
-		line := label(e)
-		if sharing[first(e)] > 2 {
-			line = label(first(e)) + " …"
+	for _, line := range events {
+		if sharing[first(line)] > 2 {
+			line = first(line) + " …"
 		}
 		if !slices.Contains(lines, line) {
 			lines = append(lines, line)
@@ -142,7 +141,7 @@ func label(text string) string {
 		switch {
 		case alone:
 			b.WriteString("#95;")
-		case alphanumeric(r) || r == ' ' || r == '_':
+		case alphanumeric(r) || r == ' ' || r == '_' || r == '…':
 			b.WriteRune(r)
 		case r == '\n' || r == '\r':
 			b.WriteString("#8629;") // ↵

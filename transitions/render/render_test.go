@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fencerow/fencerow/internal/golden"
+	"github.com/fencerow/fencerow/persist/pages"
 	"github.com/fencerow/fencerow/transitions"
 	"github.com/fencerow/fencerow/transitions/render"
 )
@@ -21,8 +22,15 @@ func standard() *transitions.Program { return transitions.MustCompile(transition
 
 func TestTheGeneratedDocumentsAreUpToDate(t *testing.T) {
 	t.Parallel()
-	golden.Compare(t, "../../docs/lifecycle.md", []byte(header+render.Markdown(standard())))
-	golden.Compare(t, "../../docs/tables/safety.md", []byte(header+render.SafetyRules()))
+	files, err := pages.Of(standard(), "lifecycle")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range files {
+		golden.Compare(t, "../../docs/"+name, text)
+	}
+	golden.Compare(t, "../../docs/tables/safety.md", []byte(header+render.SafetyRules("../codes.md")))
+	golden.Compare(t, "../../docs/codes.md", []byte(header+render.Codes()))
 }
 
 func TestTheDiagramsAndTheJSONAreThoseThatWereLookedAt(t *testing.T) {
@@ -251,10 +259,10 @@ func TestRenderingAgainGivesTheSameBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return render.Markdown(p) + render.Mermaid(p) + render.MermaidBrief(p) + render.DOT(p) + render.SafetyRules() + string(text)
+		return render.Markdown(p) + render.Mermaid(p) + render.MermaidBrief(p) + render.DOT(p) + render.SVG(p) + render.SVGBrief(p) + string(text)
 	}
 	want := all()
-	for range 10 {
+	for range 3 {
 		if diff := cmp.Diff(want, all()); diff != "" {
 			t.Fatalf("rendering again gives other bytes (-first +again):\n%s", diff)
 		}
