@@ -15,6 +15,7 @@ type Waiting struct {
 	Since    time.Time       // since when nobody knows; of one that is only marked: when its last evidence came
 	Why      string          // what was said when it became uncertain
 	Sent     Sent            // the last send
+	Looked   HistoryEntry    // what an investigator came to last; zero if none of the last events is one's (contract D4)
 	Events   []HistoryEntry  // the last ones and those above, oldest first, without their changes
 	Evidence []EvidenceEntry // the last ones, oldest first; Operation.EvidenceSeq counts all
 	Choices  []Choice
@@ -167,6 +168,9 @@ func (m *Machine) candidates(ctx context.Context, ops []Operation) (map[Who][]Ca
 func (w *Waiting) tell(p *transitions.Program) {
 	w.Sent.At = w.SubmittedAt
 	for _, e := range w.Events {
+		if e.Event == "investigate_inconclusive" {
+			w.Looked = e
+		}
 		phase := p.Phase(e.To)
 		if e.From == e.To || phase == nil {
 			continue

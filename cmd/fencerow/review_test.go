@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,29 +32,43 @@ func (c *cli) engine() *machine.Machine {
 // doubt leaves operations uncertain for a reason, each with its submission in history.
 func (c *cli) doubt(m *machine.Machine, reason string, ids ...string) {
 	c.Helper()
+	c.doubtKind(m, "video", reason, ids...)
+}
+
+func (c *cli) doubtKind(m *machine.Machine, kind, reason string, ids ...string) {
+	c.Helper()
 	ctx := context.Background()
 	for chunk := range slices.Chunk(ids, 100) {
 		var requests []machine.Request
 		for _, id := range chunk {
-			requests = append(requests, machine.Request{OperationID: id, Kind: "video", Account: "main", Request: []byte(`{"op":1}`)})
+			requests = append(requests, machine.Request{OperationID: id, Kind: kind, Account: "main", Request: []byte(`{"op":1}`)})
 		}
 		if _, err := m.PrepareMany(ctx, requests); err != nil {
 			c.Fatal(err)
 		}
-		leases, err := m.ClaimMany(ctx, transitions.Dispatch, machine.Who{Provider: "video", Account: "main"}, len(chunk))
+		leases, err := m.ClaimMany(ctx, transitions.Dispatch, machine.Who{Provider: kind, Account: "main"}, len(chunk))
 		if err != nil || len(leases) != len(chunk) {
 			c.Fatalf("claimed %d of %d: %v", len(leases), len(chunk), err)
 		}
-		var params []transitions.Params
+		var begin, unknown []transitions.Params
 		for _, l := range leases {
-			params = append(params, transitions.Params{
+			held := transitions.Params{
 				"operation_id": transitions.TextValue(l.Operation.OperationID), "owner": transitions.TextValue(l.Owner), "revision": transitions.IntValue(l.Revision),
-				"reason": transitions.TextValue(reason), "detail": transitions.TextValue("connection reset after 18 s"),
-			})
+			}
+			begin = append(begin, held)
+			ended := maps.Clone(held)
+			ended["reason"], ended["detail"] = transitions.TextValue(reason), transitions.TextValue(because[reason])
+			unknown = append(unknown, ended)
 		}
-		c.applied(m, "submit_begin", params)
-		c.applied(m, "submit_unknown", params)
+		c.applied(m, "submit_begin", begin)
+		c.applied(m, "submit_unknown", unknown)
 	}
+}
+
+// because is what a sender says of how a request ended.
+var because = map[string]string{
+	"no_response": "connection reset after 18 s", "shutdown": "shut down while the request was in flight",
+	"unclear_answer": "POST https://api.example.com/v1/generations: 502 Bad Gateway",
 }
 
 // applied fires an event on many operations at once.

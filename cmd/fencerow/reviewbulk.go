@@ -124,7 +124,7 @@ func (a *app) sayBulk(choice string, r machine.BulkResult, f reviewFlags, stoppe
 	for _, guard := range slices.Sorted(maps.Keys(r.Kept)) {
 		fmt.Fprintf(a.stdout, "  left alone: %d by %s%s\n", r.Kept[guard], guard, whyKept(guard, r))
 	}
-	if r.Left > 0 && !stopped && r.Decided == f.bulk.limit {
+	if r.Left > 0 && !stopped && !f.dryRun && r.Decided == f.bulk.limit {
 		a.sayf("The limit of %d was reached. Run the same command again to go on.", f.bulk.limit)
 	}
 	return nil

@@ -115,6 +115,7 @@ type knownJSON struct {
 	AgeMS        int64           `json:"age_ms"`
 	Because      *string         `json:"because"`
 	Sent         *sentJSON       `json:"sent"`
+	Looked       *lookedJSON     `json:"looked"`
 	RemoteJobIDs []string        `json:"remote_job_ids"`
 	Candidates   []candidateJSON `json:"candidates"`
 	RedoneAs     *string         `json:"redone_as"`
@@ -125,6 +126,12 @@ type sentJSON struct {
 	At       time.Time `json:"at"`
 	Owner    *string   `json:"owner"`
 	Revision *int64    `json:"revision"`
+}
+
+type lookedJSON struct {
+	At     time.Time `json:"at"`
+	Reason *string   `json:"reason"`
+	Detail *string   `json:"detail"`
 }
 
 type candidateJSON struct {
@@ -154,6 +161,9 @@ func knownOf(w machine.Waiting, now time.Time) knownJSON {
 		if w.Sent.Owner != "" {
 			known.Sent.Revision = &w.Sent.Revision
 		}
+	}
+	if !w.Looked.At.IsZero() {
+		known.Looked = &lookedJSON{w.Looked.At.UTC(), opt(w.Looked.Reason), opt(w.Looked.Detail)}
 	}
 	if w.Redone != nil {
 		known.RedoneAs = &w.Redone.OperationID

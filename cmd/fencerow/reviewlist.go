@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/transitions"
 )
 
 // reviewSelection are the flags that select among what waits for a reviewer.
@@ -137,8 +139,11 @@ func (a *app) waitingText(w machine.Waiting, now time.Time) []string {
 		}
 	}
 	lines = append(lines, headline(w, now))
-	add("because", cell(unlike(w.Why, w.UncertainReason), longValue))
+	if why := unlike(w.Why, w.UncertainReason); why != "" {
+		add("because", cell(why, longValue))
+	}
 	add("sent", sentText(w))
+	add("looked", lookedText(w, now))
 	if ids := w.RemoteJobIDs(); len(ids) > 0 {
 		add(plural(len(ids), "remote job"), strings.Join(ids, " and "))
 	}
@@ -181,6 +186,18 @@ func sentText(w machine.Waiting) string {
 		text += fmt.Sprintf(" by %s under revision %d", cell(w.Sent.Owner, 100), w.Sent.Revision)
 	}
 	return fmt.Sprintf("%s, attempt %d, kind %s, provider %s, account %s", text, w.Attempts, cell(w.Kind, 60), cell(w.Provider, 60), cell(w.Account, 100))
+}
+
+// lookedText is what an investigator came to, and when one looks again.
+func lookedText(w machine.Waiting, now time.Time) string {
+	var parts []string
+	if !w.Looked.At.IsZero() {
+		parts = append(parts, stamp(w.Looked.At)+": "+cell(cmp.Or(w.Looked.Detail, w.Looked.Reason), longValue))
+	}
+	if w.NextAction == transitions.Investigate && !w.DueAt.IsZero() {
+		parts = append(parts, "an investigator looks "+map[bool]string{true: "next", false: "again"}[len(parts) == 0]+" in "+span(w.DueAt.Sub(now)))
+	}
+	return strings.Join(parts, "; ")
 }
 
 func candidateText(w machine.Waiting, now time.Time) []string {

@@ -72,7 +72,7 @@ func (a *app) show(ctx context.Context, id string) error {
 func (a *app) showColumns(op machine.Operation) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "operation\t%s\n", clean(op.OperationID))
-	fmt.Fprintf(w, "seen\t%s\t\n", op.Seen())
+	fmt.Fprintf(w, "seen\t%s\n", op.Seen())
 	for i, c := range program().Columns {
 		v := op.Row()[i]
 		if v.IsNull() || c.Name == "operation_id" || c.Name == "revision" || c.Name == "evidence_seq" {
