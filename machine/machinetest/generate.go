@@ -2,6 +2,7 @@ package machinetest
 
 import (
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -297,4 +298,21 @@ func deniedOnlyBy(guard string) func(transitions.Verdict) int {
 		}
 		return cost + 1
 	}
+}
+
+// Example gives a row as it could be found, and parameters with which the event is applied to it; for an event that
+// creates its row, no row. Times are judged by now, an hour or more apart from it. It gives ok false where no such row is
+// found. For a program, an event, an id and a time it gives the same each time.
+func Example(p *transitions.Program, event, id string, now time.Time) (row transitions.Row, params transitions.Params, ok bool) {
+	rule := p.Rule(event)
+	if rule == nil {
+		return nil, nil, false
+	}
+	g := &generator{p: p, rule: rule, now: now, rng: rand.New(rand.NewPCG(5, uint64(len(event))))}
+	phases := rule.From
+	if rule.New {
+		phases = []string{""}
+	}
+	c, ok := g.search(id, phases, applied)
+	return c.row, c.params, ok
 }

@@ -89,3 +89,22 @@ func TestATrialNeedsNoClockThatIsExact(t *testing.T) {
 		}
 	}
 }
+
+func TestAnExampleIsARowThatItsEventIsAppliedTo(t *testing.T) {
+	t.Parallel()
+	p := transitions.MustCompile(transitions.Standard())
+	now := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+	for _, rule := range p.Rules {
+		row, params, ok := Example(p, rule.Event, "a", now)
+		if !ok || (row == nil) != rule.New {
+			t.Errorf("%s: found %t, a row %t", rule.Event, ok, row != nil)
+			continue
+		}
+		if v := p.Eval(rule.Event, row, params, transitions.World{Now: now.UnixMicro()}); !v.Applied {
+			t.Errorf("%s is not applied to its example: %v", rule.Event, v.Failed)
+		}
+	}
+	if _, _, ok := Example(p, "no_such_event", "a", now); ok {
+		t.Error("there is an example of an event that the table has not")
+	}
+}

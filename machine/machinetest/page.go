@@ -24,7 +24,7 @@ type page struct {
 
 // What a page is made of, beside a row for every guard that fails alone.
 const (
-	eligibleRows  = 8
+	eligibleRows  = 16
 	ineligibleFor = 3 // rows that one guard refuses
 	anyRows       = 12
 )
@@ -56,13 +56,19 @@ func (s *suite) pageOf(n int, rule *transitions.Rule) *page {
 	if !ok {
 		return nil
 	}
+	if rule.Uses("detail") {
+		first.params["detail"] = transitions.TextValue("told to all")
+	}
 	g.fixed, p.params = first.params, first.params
 	for _, row := range s.getAll("holder-0", "holder-1", "holder-2", "holder-3") {
 		p.rows = append(p.rows, row)
 	}
 	p.add(first)
 	for i := range eligibleRows { // the ids against the order in which they are written
-		if c, ok := g.search(fmt.Sprintf("%s-page-m%d", rule.Event, eligibleRows-i), rule.From, applied); ok {
+		if c, ok := g.search(fmt.Sprintf("%s-page-m%02d", rule.Event, eligibleRows-i), rule.From, applied); ok {
+			if i%4 > 0 { // the others are where chance puts them
+				c = p.changed(c, values{"priority": i / 4 % 2}, values{"due_at": now.Add(-time.Duration(1+i/8) * time.Hour)})
+			}
 			p.add(c)
 		}
 	}
@@ -76,7 +82,12 @@ func (s *suite) pageOf(n int, rule *transitions.Rule) *page {
 			if !ok {
 				break // no row can fail this one alone
 			}
-			p.add(p.first(c))
+			// Before all that may be taken, so far as that is not what it fails for.
+			c = p.changed(c, values{"priority": 9}, values{"due_at": now.AddDate(0, 0, -3)})
+			if due := s.p.Column("due_at"); due >= 0 && !c.row[due].IsNull() {
+				c = p.changed(c, values{"lease_owner": nil, "lease_until": nil})
+			}
+			p.add(c)
 		}
 	}
 	for i := range anyRows {
@@ -88,10 +99,10 @@ func (s *suite) pageOf(n int, rule *transitions.Rule) *page {
 
 func (p *page) add(c trial) { p.rows = append(p.rows, c.row) }
 
-// first moves a row that may not be taken before all that may, so far as that is not what it fails for.
-func (p *page) first(c trial) trial {
+// changed is a trial with changes of its row, of which those are left out that would change its verdict.
+func (p *page) changed(c trial, changes ...values) trial {
 	verdict := p.g.eval(c).Failed
-	for _, change := range []values{{"priority": 9}, {"due_at": p.now.Add(-3 * time.Hour)}, {"lease_owner": nil, "lease_until": nil}} {
+	for _, change := range changes {
 		moved := trial{id: c.id, row: p.with(c.row, change), params: c.params}
 		if slices.Equal(verdict, p.g.eval(moved).Failed) && p.g.possible(moved) {
 			c = moved
