@@ -34,7 +34,7 @@ var (
 	}}
 	lookLater = Effect{"investigate later, or review", []Set{
 		{"next_action", If(IsNull(pDelay), Str(Review), Str(Investigate))},
-		{"due_at", If(NotNull(Col("late_remote_job_id")), Now(), If(IsNull(pDelay), Null(), later))},
+		{"due_at", If(NotNull(Col("late_remote_job_id")), Now(), After(Now(), pDelay))},
 	}}
 	counted  = Effect{"count evidence", []Set{{"evidence_seq", If(replaced.When, Plus(Col("evidence_seq"), Num(1)), Col("evidence_seq"))}}}
 	sendable = Effect{"may be sent again", []Set{
@@ -73,27 +73,24 @@ var evidence = &EvidenceRow{
 
 // An id that the row does not hold is news, whoever brings it.
 var (
-	newsOfID = And(Eq(pKind, Str("accepted")), Usable(pRemoteJobID), Not(Same(Col("remote_job_id"), pRemoteJobID)))
-	isLateID = And(newsOfID, Or(IsNull(Col("late_remote_job_id")), Eq(Col("late_remote_job_id"), pRemoteJobID)))
+	isAccepted = And(Eq(pKind, Str("accepted")), Usable(pRemoteJobID))
+	newsOfID   = And(isAccepted, Not(Same(Col("remote_job_id"), pRemoteJobID)))
 	// The operation whose request this one repeats has a remote job after all.
 	isOriginal = And(Eq(pKind, Str("original_exists")), NotNull(Col("redo_of")))
 	// Two ids are known; or the request was sent again on a reviewer's word, and this id is not known to be the
 	// later request's; or it is sent under two names.
 	isSecond = Or(isOriginal, And(newsOfID, Or(
-		Not(isLateID),
+		Ne(Col("late_remote_job_id"), pRemoteJobID),
 		NotNull(Col("remote_job_id")),
 		And(Lt(Col("not_created_attempts"), Col("attempts")), Or(IsNull(pRevision), Lt(pRevision, Col("not_created_revision")))),
 	)))
 	// The remote tells of an end that is not the outcome, or of a job where an end says that there is none or that nobody
 	// knows of one.
 	isContradiction = Or(
-		And(In(pKind, "ended_succeeded", "ended_failed", "ended_canceled"), NotNull(Col("outcome")),
-			Or(
-				And(Eq(pKind, Str("ended_succeeded")), Ne(Col("outcome"), Str("succeeded"))),
-				And(Eq(pKind, Str("ended_failed")), Ne(Col("outcome"), Str("failed"))),
-				And(Eq(pKind, Str("ended_canceled")), Ne(Col("outcome"), Str("canceled"))),
-			)),
-		And(newsOfID, In(Col("outcome"), "rejected", "canceled", "abandoned"), IsNull(Col("remote_job_id"))),
+		And(Eq(pKind, Str("ended_succeeded")), Ne(Col("outcome"), Str("succeeded"))),
+		And(Eq(pKind, Str("ended_failed")), Ne(Col("outcome"), Str("failed"))),
+		And(Eq(pKind, Str("ended_canceled")), Ne(Col("outcome"), Str("canceled"))),
+		And(isAccepted, In(Col("outcome"), "rejected", "canceled", "abandoned"), IsNull(Col("remote_job_id"))),
 	)
 )
 
@@ -101,8 +98,8 @@ var (
 // reconciler has now something to do is made due.
 var noted = Effect{"note evidence", []Set{
 	{"evidence_seq", Plus(Col("evidence_seq"), Num(1))},
-	{"late_remote_job_id", If(isLateID, pRemoteJobID, Col("late_remote_job_id"))},
-	{"keep", If(And(isLateID, IsNull(Col("remote_job_id")), IsNull(Col("keep"))), pKeep, Col("keep"))},
+	{"late_remote_job_id", If(And(newsOfID, IsNull(Col("late_remote_job_id"))), pRemoteJobID, Col("late_remote_job_id"))},
+	{"keep", If(And(isAccepted, Or(IsNull(Col("late_remote_job_id")), Eq(Col("late_remote_job_id"), pRemoteJobID)), IsNull(Col("remote_job_id")), IsNull(Col("keep"))), pKeep, Col("keep"))},
 	{"duplicate_suspected", Or(Col("duplicate_suspected"), Coalesce(isSecond, No()))},
 	{"outcome_contradicted", Or(Col("outcome_contradicted"), Coalesce(isContradiction, No()))},
 	{"due_at", If(And(Or(newsOfID, isOriginal), In(Col("phase"), Prepared, Uncertain)), Least(Col("due_at"), Now()), Col("due_at"))},

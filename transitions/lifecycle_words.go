@@ -125,7 +125,7 @@ var (
 // The effects on the schedule.
 var (
 	dueLater    = Effect{"due later", []Set{{"due_at", later}}}
-	deferred    = Effect{"due no earlier", []Set{{"due_at", If(IsNull(pDelay), Col("due_at"), Greatest(Col("due_at"), later))}}}
+	deferred    = Effect{"due no earlier", []Set{{"due_at", Greatest(Col("due_at"), After(Now(), pDelay))}}}
 	nothingDue  = Effect{"nothing due", []Set{{"next_action", Null()}, {"due_at", Null()}}}
 	dispatchDue = Effect{"dispatch due", []Set{{"next_action", Str(Dispatch)}, {"due_at", later}}}
 	deliveryDue = Effect{"deliver due", []Set{{"next_action", Str(Deliver)}, {"due_at", Now()}, {"delivery", Str("pending")}}}

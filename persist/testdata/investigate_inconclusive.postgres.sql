@@ -25,7 +25,7 @@ WITH bounded AS MATERIALIZED (
   SET next_action = CASE WHEN $4::bigint IS NULL THEN 'review' ELSE 'investigate' END,
       lease_owner = NULL,
       lease_until = NULL,
-      due_at = CASE WHEN j.late_remote_job_id IS NOT NULL THEN j.judged_at ELSE CASE WHEN $4::bigint IS NULL THEN NULL::timestamptz ELSE j.judged_at + coalesce($4::bigint, 0) * interval '1 millisecond' END END,
+      due_at = CASE WHEN j.late_remote_job_id IS NOT NULL THEN j.judged_at ELSE j.judged_at + $4::bigint * interval '1 millisecond' END,
       updated_at = j.judged_at
   FROM judged AS j
   WHERE o.operation_id = j.operation_id AND j.failed = '{}'
@@ -74,7 +74,7 @@ WITH bounded AS MATERIALIZED (
   SET next_action = CASE WHEN i.delay_ms IS NULL THEN 'review' ELSE 'investigate' END,
       lease_owner = NULL,
       lease_until = NULL,
-      due_at = CASE WHEN j.late_remote_job_id IS NOT NULL THEN j.judged_at ELSE CASE WHEN i.delay_ms IS NULL THEN NULL::timestamptz ELSE j.judged_at + coalesce(i.delay_ms, 0) * interval '1 millisecond' END END,
+      due_at = CASE WHEN j.late_remote_job_id IS NOT NULL THEN j.judged_at ELSE j.judged_at + i.delay_ms * interval '1 millisecond' END,
       updated_at = j.judged_at
   FROM judged AS j
   JOIN input AS i ON i.ordinal = j.ordinal

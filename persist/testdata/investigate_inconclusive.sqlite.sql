@@ -31,7 +31,7 @@ UPDATE "fencerow_operations" AS o
   SET next_action = CASE WHEN ?4 IS NULL THEN 'review' ELSE 'investigate' END,
       lease_owner = NULL,
       lease_until = NULL,
-      due_at = CASE WHEN o.late_remote_job_id IS NOT NULL THEN clock.now ELSE CASE WHEN ?4 IS NULL THEN NULL ELSE clock.now + coalesce(?4, 0) END END,
+      due_at = CASE WHEN o.late_remote_job_id IS NOT NULL THEN clock.now ELSE clock.now + ?4 END,
       updated_at = clock.now
 FROM (SELECT h.at AS now FROM "fencerow_history" AS h WHERE h.seq = last_insert_rowid()) AS clock
 WHERE o.operation_id = ?1

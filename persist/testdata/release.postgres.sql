@@ -24,7 +24,7 @@ WITH bounded AS MATERIALIZED (
   UPDATE "fencerow_operations" AS o
   SET lease_owner = NULL,
       lease_until = NULL,
-      due_at = CASE WHEN $4::bigint IS NULL THEN j.due_at ELSE greatest(j.due_at, j.judged_at + coalesce($4::bigint, 0) * interval '1 millisecond') END,
+      due_at = greatest(j.due_at, j.judged_at + $4::bigint * interval '1 millisecond'),
       delivery_attempts = CASE WHEN j.phase = 'delivering' THEN greatest(j.delivery_attempts + -1, 0) ELSE j.delivery_attempts END,
       updated_at = j.judged_at
   FROM judged AS j
@@ -73,7 +73,7 @@ WITH bounded AS MATERIALIZED (
   UPDATE "fencerow_operations" AS o
   SET lease_owner = NULL,
       lease_until = NULL,
-      due_at = CASE WHEN i.delay_ms IS NULL THEN j.due_at ELSE greatest(j.due_at, j.judged_at + coalesce(i.delay_ms, 0) * interval '1 millisecond') END,
+      due_at = greatest(j.due_at, j.judged_at + i.delay_ms * interval '1 millisecond'),
       delivery_attempts = CASE WHEN j.phase = 'delivering' THEN greatest(j.delivery_attempts + -1, 0) ELSE j.delivery_attempts END,
       updated_at = j.judged_at
   FROM judged AS j

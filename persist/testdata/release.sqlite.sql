@@ -30,7 +30,7 @@ WHERE o.phase IN ('prepared', 'observing', 'delivering', 'uncertain')
 UPDATE "fencerow_operations" AS o
   SET lease_owner = NULL,
       lease_until = NULL,
-      due_at = CASE WHEN ?4 IS NULL THEN o.due_at ELSE max(coalesce(o.due_at, clock.now + coalesce(?4, 0)), coalesce(clock.now + coalesce(?4, 0), o.due_at)) END,
+      due_at = max(coalesce(o.due_at, clock.now + ?4), coalesce(clock.now + ?4, o.due_at)),
       delivery_attempts = CASE WHEN o.phase = 'delivering' THEN max(coalesce(o.delivery_attempts + -1, 0), 0) ELSE o.delivery_attempts END,
       updated_at = clock.now
 FROM (SELECT h.at AS now FROM "fencerow_history" AS h WHERE h.seq = last_insert_rowid()) AS clock
