@@ -29,4 +29,6 @@
 //	B84  persist/sqlitestore  TestWhatIsDueIsFoundWithoutReadingABacklog, beside the one here for PostgreSQL
 //	B90  persist/sqlitestore  TestThreeProcessesShareAFileWithoutAnErrorAndWithoutADoubleClaim, beside the one here
 //	B95  persist/sqlitestore  TestASharedFileSystemIsWarnedOf, TestWhatIsNoDatabaseIsRefusedWithTheReason, beside those here
+//	B101 internal/hostile     TestAfterALostReplyTheRowIsAskedAndNotTheMemory
+//	B105 transitions/render   TestThePictureHasExactlyTheEdgesOfTheTable, TestNothingInThePictureLiesOnSomethingElse, and B107
 package reports
