@@ -20,11 +20,11 @@ type stoppable struct {
 	*remote
 	cancel func(ctx context.Context, c worker.Cancellation) (worker.CancelAnswer, error)
 
-	mu       sync.Mutex
-	asked    []worker.Cancellation
-	at       []time.Time
-	observed int
-	state    worker.State // "" means pending
+	mu     sync.Mutex
+	asked  []worker.Cancellation
+	at     []time.Time
+	looked []time.Time
+	state  worker.State // "" means pending
 }
 
 func (r *stoppable) Cancel(ctx context.Context, c worker.Cancellation) (worker.CancelAnswer, error) {
@@ -37,7 +37,7 @@ func (r *stoppable) Cancel(ctx context.Context, c worker.Cancellation) (worker.C
 func (r *stoppable) look(context.Context, worker.Observation) (worker.Status, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.observed++
+	r.looked = append(r.looked, time.Now())
 	if r.state != "" {
 		return worker.Status{State: r.state, Snapshot: []byte(r.state)}, nil
 	}
@@ -232,8 +232,8 @@ func TestTheRemoteIsAskedABoundedNumberOfTimesAndLookedAtAllTheWhile(t *testing.
 				if op := b.get("a"); op.Phase != "observing" {
 					t.Errorf("the operation is %s, want observing", op.Phase)
 				}
-				if want := 120; r.observed < want/2 && c.name != "no sooner than the remote wishes" {
-					t.Errorf("the job was looked at %d times in two hours", r.observed)
+				if n := len(r.looked); n < 60 && c.name != "no sooner than the remote wishes" {
+					t.Errorf("the job was looked at %d times in two hours", n)
 				}
 				r.end(worker.Succeeded)
 				b.run(time.Hour)
@@ -247,6 +247,76 @@ func TestTheRemoteIsAskedABoundedNumberOfTimesAndLookedAtAllTheWhile(t *testing.
 
 func taking(*stoppable, worker.Cancellation) (worker.CancelAnswer, error) {
 	return worker.CancelAnswer{Detail: "answered 202"}, nil
+}
+
+// What comes of an ask is looked for soon, also where the looks have become seldom.
+func TestWhatComesOfACancelIsLookedForSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, r := newStoppable(t, taken)
+		b.prepare("a")
+		b.run(20 * time.Minute)
+		b.cancel("a")
+		b.run(time.Minute)
+		last := r.looked[len(r.looked)-1]
+		if after := last.Sub(r.at[0]); b.get("a").Outcome != "canceled" || after > 4*time.Second {
+			t.Errorf("outcome %q, seen %s after the remote was asked", b.get("a").Outcome, after)
+		}
+	})
+}
+
+// An ask that a shutdown cut off counts for nothing, and what was seen of the job is stored all the same (contract E1).
+func TestAnAskThatAShutdownCutsOffDoesNotCount(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, r := newStoppable(t, nil)
+		r.cancel = func(ctx context.Context, _ worker.Cancellation) (worker.CancelAnswer, error) {
+			<-ctx.Done()
+			return worker.CancelAnswer{}, ctx.Err()
+		}
+		b.prepare("a")
+		b.run(10 * time.Second)
+		b.cancel("a")
+		b.run(10 * time.Second)
+		op := b.get("a")
+		if diff := cmp.Diff([]any{"observing", "", "running", 1, 0}, []any{op.Phase, op.LeaseOwner, string(op.Snapshot), len(r.asked), len(b.evidence("a"))}); diff != "" {
+			t.Error(diff)
+		}
+		r.cancel = func(context.Context, worker.Cancellation) (worker.CancelAnswer, error) {
+			return taken(r, worker.Cancellation{})
+		}
+		b.run(time.Minute)
+		if op := b.get("a"); op.Outcome != "canceled" || r.asked[1].Asked != 0 {
+			t.Errorf("outcome %q, and the remote was asked %d times before", op.Outcome, r.asked[1].Asked)
+		}
+	})
+}
+
+// Asks are counted for each remote job: one that a reviewer attached later was never asked about.
+func TestAJobThatIsAttachedLaterIsAskedForAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, r := newStoppable(t, taking)
+		b.config.AskAgain = []time.Duration{}
+		if _, err := b.m.Prepare(t.Context(), machine.Request{OperationID: "a", Kind: "video", Request: []byte("{}"), ObserveDeadline: 5 * time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		b.run(10 * time.Second)
+		b.cancel("a")
+		b.run(10 * time.Minute)
+		decision := machine.Decision{Seen: b.get("a").Seen(), Reviewer: "ann", Reason: "it is the other one"}
+		if _, err := b.m.ReviewAttach(t.Context(), "a", "job-b", decision); err != nil {
+			t.Fatal(err)
+		}
+		b.run(time.Minute)
+		var asked []string
+		for _, c := range r.asked {
+			asked = append(asked, c.RemoteJobID)
+		}
+		if diff := cmp.Diff([]string{"job-a", "job-b"}, asked); diff != "" {
+			t.Error(diff)
+		}
+	})
 }
 
 // A handler that cannot ask leaves the job to its end, and nothing is noted.

@@ -104,6 +104,23 @@ func TestACancelIsNotSentToWhereJobsAreCreated(t *testing.T) {
 	}
 }
 
+func TestAnAddressThatCannotBeAskedIsToldWithoutItsSecrets(t *testing.T) {
+	t.Parallel()
+	h := newLooking(t, "http://127.0.0.1:1", `"${BASE}/v1/jobs/{remote_job_id}/cancel"`, `"{status_url}"`,
+		"?op={operation_id}", "?key=${API}&op={operation_id}")
+	asked := cancellation()
+	asked.Keep = map[string]string{"status_url": "ftp://example.com/" + secret}
+	_, canceled := h.Cancel(context.Background(), asked)
+	look := investigation()
+	look.OperationID = ".." // stands in no address
+	_, looked := h.Investigate(context.Background(), look)
+	for _, err := range []error{canceled, looked} {
+		if err == nil || strings.Contains(err.Error(), "s3cr3t") || !strings.Contains(err.Error(), "[redacted]") {
+			t.Error(err)
+		}
+	}
+}
+
 func TestACancelShowsNoSecretAndHandsTheRemotesWishOn(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{200, 429} {
