@@ -19,6 +19,9 @@
 //	B44  machine/machinetest  "I4 every holder's event is denied …", on every store, beside the one here
 //	B46  persist/pgstore      TestALeaseThatEndsInsideATransactionCanBeClaimedInsideIt
 //	B46  persist/sqlitestore  TestALeaseThatEndsInsideATransactionCanBeClaimedThere
+//	B52  internal/e2e         TestAProgramThatIsToldToEndKnowsWhatBecameOfItsRequest, for B53 too, beside those here
+//	B55  cmd/fencerow         TestRedoPreparesTheSameRequestUnderAnotherID, beside those here
+//	B63  worker               TestAJobThatTheRemoteDoesNotKnow, beside the one here
 //	B67  internal/hostile     TestTheStoreConformsBehindAPoolerInTransactionMode, and every test with a pooler there
 //	B69  internal/hostile     TestAStatementWhoseCallerIsGoneLandsLateAndIsFoundInHistory, and those beside it
 //	B71  internal/hostile     TestEveryEventUnderEveryFateIsUnknownAndThenResolved
@@ -31,4 +34,6 @@
 //	B95  persist/sqlitestore  TestASharedFileSystemIsWarnedOf, TestWhatIsNoDatabaseIsRefusedWithTheReason, beside those here
 //	B101 internal/hostile     TestAfterALostReplyTheRowIsAskedAndNotTheMemory
 //	B105 transitions/render   TestThePictureHasExactlyTheEdgesOfTheTable, TestNothingInThePictureLiesOnSomethingElse, and B107
+//	B110 internal/e2e         TestWhateverHappensAtAnyStepTheRemoteCountsOneRequest, stopped while fetching, for B112 too
+//	B113 provider/httpjob     TestARefusalHonoursRetryAfterWithinACap, beside the one here
 package reports

@@ -158,12 +158,18 @@ func (s *stand) last(id string) machine.HistoryEntry {
 func (s *stand) ends(phase, reason string, ids ...string) {
 	s.Helper()
 	for _, id := range ids {
-		op := s.op(id)
-		if diff := cmp.Diff([]string{phase, reason}, []string{op.Phase, op.UncertainReason}); diff != "" {
-			s.Errorf("phase and reason of %s (-want +got):\n%s", id, diff)
-		}
+		s.is(phase, reason, id)
 	}
 	s.sound(ids...)
+}
+
+// is checks where an operation is, one that was changed by hand perhaps.
+func (s *stand) is(phase, reason, id string) {
+	s.Helper()
+	op := s.op(id)
+	if diff := cmp.Diff([]string{phase, reason}, []string{op.Phase, op.UncertainReason}); diff != "" {
+		s.Errorf("phase and reason of %s (-want +got):\n%s", id, diff)
+	}
 }
 
 // B18: a remote that closes a connection as soon as it has answered, without having said so, or keeps it, gets every

@@ -113,16 +113,23 @@ func (w *team) start() (stop func()) {
 // begin is start where the end may be no clean one.
 func (w *team) begin() (end func() error) {
 	w.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := w.until(ctx)
+	w.Cleanup(cancel)
+	return sync.OnceValue(func() error {
+		cancel()
+		return ended()
+	})
+}
+
+// until runs the worker until ctx ends; ended waits until it has drained.
+func (w *team) until(ctx context.Context) (ended func() error) {
+	w.Helper()
 	built, err := worker.New(w.config)
 	if err != nil {
 		w.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- built.Run(ctx) }()
-	w.Cleanup(cancel)
-	return sync.OnceValue(func() error {
-		cancel()
-		return <-done
-	})
+	return func() error { return <-done }
 }
