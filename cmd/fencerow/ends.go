@@ -28,7 +28,7 @@ func (r *runner) ends() []end {
 		{name: "rejected", show: list("--outcome", "rejected")},
 		{name: "canceled", show: list("--outcome", "canceled")},
 		{name: "abandoned", show: list("--outcome", "abandoned")},
-		{name: "delivery failed", show: list("--delivery", "failed")},
+		{name: "delivery failed", show: list("--delivery", "failed"), advice: "redeliver ID delivers it again, once the cause is mended"},
 		{name: "still prepared", show: list("--phase", transitions.Prepared)},
 		{name: "in flight", show: []string{"stats"}},
 	}

@@ -24,6 +24,7 @@ var Invariants = []Guarantee{
 		Says: "The number of requests sent for an operation is at most 1 + the number of recorded `submit_not_created` and `review_not_created`.",
 		Held: []Proof{
 			{"internal/e2e", "TestKilledAtRandomMomentsNothingIsSentTwice"},
+			{"internal/e2e", "TestWhateverHappensAtAnyStepTheRemoteCountsOneRequest"},
 			{"internal/e2e", "TestFourProcessesShareTwoThousandOperations"},
 			{"internal/hostile", "TestWorkersOnAHostileWireSendNothingTwice"},
 			{"worker", "TestEachEndOfASubmissionLeadsToItsPhase"},
@@ -105,6 +106,7 @@ var Invariants = []Guarantee{
 			{conformance, "a deliverer that dies each time is given up"},
 			{conformance, "C3 an overdue observation becomes uncertain"},
 			{"internal/e2e", "TestKilledAtRandomMomentsNothingIsSentTwice"},
+			{"internal/e2e", "TestWhateverHappensAtAnyStepTheRemoteCountsOneRequest"},
 		},
 		Not: []string{"That somebody decides: an uncertain operation waits for its reviewer for ever."},
 	},
@@ -118,6 +120,7 @@ var Invariants = []Guarantee{
 			{"machine", "TestWhatWasToldBeforeTheIDIsMatchedWhenItLands"},
 			{"worker", "TestAnIDThatAnotherOperationHasIsKeptAsEvidence"},
 			{"cmd/fencerow", "TestADecisionWhileEvidenceArrives"},
+			{"internal/e2e", "TestAProgramThatIsToldToEndKnowsWhatBecameOfItsRequest"},
 		},
 		Not: []string{"While the database is away evidence is kept in the process that has it; when that process ends first, it is one line in its log."},
 	},
