@@ -30,6 +30,9 @@ var Invariants = []Guarantee{
 			{"worker", "TestEachEndOfASubmissionLeadsToItsPhase"},
 			{"provider/httpjob", "TestNothingIsSentAgainWhenTheConnectionIsClosedAfterTheRequest"},
 			{"provider/httpjob", "TestARedirectIsNotFollowedAndItsTargetIsSaid"},
+			{"internal/lostjobs", "TestNothingFoundIsRecordedUntilAReviewerIsAsked"},
+			{"worker", "TestAFindThatComesTooLateForItsLeaseStopsTheSend"},
+			{"provider/httpjob", "TestACancelIsNotSentToWhereJobsAreCreated"},
 		},
 		Not: []string{
 			"A handler that sends twice is sent twice: `worker.Handler` code of one's own, or an SDK with retries of its own, has to keep its part.",
