@@ -14,7 +14,7 @@ LINTER    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 export GOFLAGS := $(GOFLAGS) -buildvcs=false
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race soak bench cover golden generate verify lint fmt clean
+.PHONY: help build test race soak mutants bench cover golden generate verify lint fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ soak: ## the long form of what make test runs short: the model checker, spin on 
 	FENCEROW_TEST_LONG=1 $(GO) test -count=1 -v -timeout 90m -run 'Spin' ./transitions/promela
 	FENCEROW_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run 'Order' ./internal/hostile
 	$(GO) test -count=10 -timeout 60m -run 'TestKilled' ./internal/e2e
+
+mutants: ## the mutation run over the table and both dialects; fails as long as a mutant survives
+	$(GO) run ./internal/mutants/cmd
 
 bench: ## benchmarks; BENCH=pattern and PKG=./folder choose
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 30m $(PKG)

@@ -293,8 +293,7 @@ func TestB113ARefusalForRateIsHonouredAndBurnsNothing(t *testing.T) {
 			}
 		}
 		open := make(chan struct{})
-		var remote *shop
-		remote = newShop(t, &shop{sell: func(w http.ResponseWriter, _ *http.Request, id string) {
+		remote := newShop(t, &shop{sell: func(w http.ResponseWriter, _ *http.Request, id string) {
 			select {
 			case <-open:
 				accept(w, id)

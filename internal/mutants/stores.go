@@ -1,0 +1,241 @@
+package mutants
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/machine/machinetest"
+	"github.com/fencerow/fencerow/persist/pgstore"
+	"github.com/fencerow/fencerow/persist/sqlitestore"
+	"github.com/fencerow/fencerow/transitions"
+)
+
+// bench is a place for stores: one set of tables, which are emptied for each.
+type bench interface {
+	// open gives a store on empty tables. Its statements are compiled anew, so that it has the cut of the hour.
+	open(ctx context.Context) (machinetest.Subject, error)
+	// plan is what the database would do with a statement, as it tells: where two are the same, it does the same.
+	plan(ctx context.Context, sql string, params int) (string, error)
+	close()
+}
+
+// tables are the store's own, the ones that depend on others first.
+var tables = []string{"fencerow_history", "fencerow_evidence", "fencerow_operations"}
+
+// insert writes a row by hand, over what is there.
+func insert(p *transitions.Program, mark func(n int) string) string {
+	names, marks, sets := make([]string, len(p.Columns)), make([]string, len(p.Columns)), make([]string, len(p.Columns))
+	for i, c := range p.Columns {
+		names[i], marks[i], sets[i] = c.Name, mark(i+1), c.Name+" = excluded."+c.Name
+	}
+	return fmt.Sprintf("INSERT INTO fencerow_operations (%s) VALUES (%s) ON CONFLICT (operation_id) DO UPDATE SET %s",
+		strings.Join(names, ", "), strings.Join(marks, ", "), strings.Join(sets, ", "))
+}
+
+// onPostgres is a bench in a database of its own.
+type onPostgres struct {
+	pool *pgxpool.Pool
+}
+
+func openPostgres(ctx context.Context, url string) (*onPostgres, error) {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConns = 8
+	config.ConnConfig.RuntimeParams["statement_timeout"] = "5000"
+	config.ConnConfig.RuntimeParams["default_transaction_isolation"] = "read committed"
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	store, err := pgstore.New(ctx, pool, pgstore.Options{})
+	if err == nil {
+		_, err = store.Migrate(ctx)
+	}
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return &onPostgres{pool: pool}, nil
+}
+
+func (b *onPostgres) open(ctx context.Context) (machinetest.Subject, error) {
+	if _, err := b.pool.Exec(ctx, "DELETE FROM "+strings.Join(tables, "; DELETE FROM ")); err != nil {
+		return machinetest.Subject{}, fmt.Errorf("empty the tables: %w", err)
+	}
+	store, err := pgstore.New(ctx, b.pool, pgstore.Options{})
+	if err != nil {
+		return machinetest.Subject{}, err
+	}
+	text := insert(store.Program(), func(n int) string { return fmt.Sprintf("$%d", n) })
+	put := func(ctx context.Context, rows ...transitions.Row) error {
+		for _, row := range rows {
+			args := make([]any, len(row))
+			for i, v := range row {
+				args[i] = ofPostgres(v)
+			}
+			if _, err := b.pool.Exec(ctx, text, args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return machinetest.Subject{Store: store, Put: put, Now: store.Now}, nil
+}
+
+func (b *onPostgres) close() { b.pool.Close() }
+
+func ofPostgres(v transitions.Value) any {
+	switch v.Kind() {
+	case transitions.Text:
+		return v.Text()
+	case transitions.Bytes:
+		return v.Bytes()
+	case transitions.Int:
+		return v.Int()
+	case transitions.Bool:
+		return v.Bool()
+	case transitions.Time:
+		return v.Time()
+	default:
+		return nil
+	}
+}
+
+// onSQLite is a bench in a file of its own.
+type onSQLite struct {
+	path string
+	last *sqlitestore.Store
+}
+
+func openSQLite(ctx context.Context, folder string) (*onSQLite, error) {
+	b := &onSQLite{path: filepath.Join(folder, "mutants.db")}
+	store, err := sqlitestore.Open(ctx, b.path, sqlitestore.Options{})
+	if err != nil {
+		return nil, err
+	}
+	_, err = store.Migrate(ctx)
+	b.last = store
+	return b, err
+}
+
+func (b *onSQLite) open(ctx context.Context) (machinetest.Subject, error) {
+	b.close()
+	store, err := sqlitestore.Open(ctx, b.path, sqlitestore.Options{})
+	if err != nil {
+		return machinetest.Subject{}, err
+	}
+	b.last = store
+	for _, t := range tables {
+		if _, err := store.DB().ExecContext(ctx, "DELETE FROM "+t); err != nil {
+			return machinetest.Subject{}, fmt.Errorf("empty the tables: %w", err)
+		}
+	}
+	text := insert(store.Program(), func(int) string { return "?" })
+	put := func(ctx context.Context, rows ...transitions.Row) error {
+		tx, err := store.DB().BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }()
+		for _, row := range rows {
+			args := make([]any, len(row))
+			for i, v := range row {
+				args[i] = ofSQLite(v)
+			}
+			if _, err := tx.ExecContext(ctx, text, args...); err != nil {
+				return err
+			}
+		}
+		return tx.Commit()
+	}
+	return machinetest.Subject{Store: store, Put: put, Now: store.Now}, nil
+}
+
+func (b *onSQLite) close() {
+	if b.last != nil {
+		_ = b.last.Close()
+		b.last = nil
+	}
+}
+
+func ofSQLite(v transitions.Value) any {
+	switch v.Kind() {
+	case transitions.Text:
+		return v.Text()
+	case transitions.Bytes:
+		return v.Bytes()
+	case transitions.Int, transitions.Bool:
+		return v.Int()
+	case transitions.Time:
+		return v.Time().Truncate(time.Millisecond).UnixMilli()
+	default:
+		return nil
+	}
+}
+
+// inMemory is a store of a program in memory, at a time that stands still.
+func inMemory(p *transitions.Program) machinetest.Subject {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	store := machine.NewMemory(p, machine.MemoryClock(func() time.Time { return now }))
+	return machinetest.Subject{
+		Store: store,
+		Put: func(_ context.Context, rows ...transitions.Row) error {
+			for _, row := range rows {
+				if err := store.Put(row); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Now: func(context.Context) (time.Time, error) { return now, nil },
+	}
+}
+
+// mislabeled is a store that says that it is of one program, and is of another.
+type mislabeled struct {
+	*machine.Memory
+	program *transitions.Program
+}
+
+func mislabeledAs(store machine.Store, p *transitions.Program) machine.Store {
+	return mislabeled{store.(*machine.Memory), p}
+}
+
+// Program is what the store says.
+func (m mislabeled) Program() *transitions.Program { return m.program }
+
+// severally is a store that fires on one operation by the statement that is made for several: another operation that
+// does not exist comes first.
+type severally struct{ machine.Store }
+
+// Apply fires an event on one operation, and on one that there is not.
+func (s severally) Apply(ctx context.Context, event string, params transitions.Params) (machine.Answer, error) {
+	nobody := transitions.Params{}
+	for name, v := range params {
+		nobody[name] = v
+	}
+	nobody["operation_id"] = transitions.TextValue(" ") // for an event that creates its row: refused
+	answers, err := s.ApplyMany(ctx, event, []transitions.Params{nobody, params})
+	if err != nil {
+		return machine.Answer{}, err
+	}
+	if answers[0].Applied || answers[0].Exists {
+		return machine.Answer{}, fmt.Errorf("fire %s on an operation that does not exist: answered as if it did", event)
+	}
+	return answers[1], nil
+}
+
+// scratch is a folder that ends with its process.
+func scratch() (string, func(), error) {
+	folder, err := os.MkdirTemp("", "fencerow-mutants-")
+	return folder, func() { _ = os.RemoveAll(folder) }, err
+}
