@@ -86,6 +86,9 @@ func TestWhateverHappensAtAnyStepTheRemoteCountsOneRequest(t *testing.T) {
 		for _, p := range places {
 			for _, m := range mishaps {
 				for _, st := range steps {
+					if m.name == "terminated" && st.name == worker.StepDelivered {
+						continue // everything is done there: the program ends by itself, and may before it is told to
+					}
 					run(fmt.Sprintf("%s/%s/%s", p.name, m.name, st.name), func(t *testing.T) {
 						o := newOrdeal(t, p.make(t), st, m.lease)
 						o.isNow(m.happen(o))
