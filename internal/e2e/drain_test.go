@@ -72,7 +72,7 @@ func TestAProgramThatIsToldToEndKnowsWhatBecameOfItsRequest(t *testing.T) {
 		for _, p := range places {
 			for _, d := range drains {
 				run(p.name+"/"+d.name, func(t *testing.T) {
-					o := newOrdeal(t, p.make(t), shutdown(d.review), d.lease, d.flags...)
+					o := ordealAt(t, p.make, shutdown(d.review), d.lease, d.flags...)
 					o.isNow(d.end(o))
 					o.review()
 					o.soundNow()

@@ -117,11 +117,21 @@ func TestTheProgramThatPeopleUseHasNoFailpoint(t *testing.T) {
 // awaitGate waits until a program stands before the gate.
 func (s *site) awaitGate(p *process) {
 	s.Helper()
+	if !s.came(p) {
+		s.Fatalf("%v ended with %d before the step %q:\n%s", p.Args, p.status, s.gate.step, tail(p.output()))
+	}
+}
+
+// came waits until a program stands before the gate; false means that it has ended before.
+func (s *site) came(p *process) bool {
+	s.Helper()
 	select {
 	case <-s.gate.reached:
+		return true
 	case <-p.ended:
-		s.Fatalf("%v ended with %d before the step %q:\n%s", p.Args, p.status, s.gate.step, tail(p.output()))
+		return false
 	case <-time.After(time.Minute):
 		s.Fatalf("%v has not come to the step %q within a minute:\n%s", p.Args, s.gate.step, tail(p.output()))
+		return false
 	}
 }

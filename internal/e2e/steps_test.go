@@ -58,11 +58,11 @@ var steps = []step{
 // mishaps are what happens to the program at a step. Each returns where the operation then is to be.
 var mishaps = []struct {
 	name   string
-	lease  string // of the program that it happens to: it is waited for only where that one is gone
+	lease  string // of the program that it happens to: short only where it has to end by that program's own clock
 	happen func(*ordeal) (want string)
 }{
-	{"killed", "3s", (*ordeal).killed},
-	{"stopped", "3s", (*ordeal).stopped},
+	{"killed", "30s", (*ordeal).killed},
+	{"stopped", "5s", (*ordeal).stopped},
 	{"terminated", "30s", (*ordeal).terminated},
 	{"cut off from its database", "30s", (*ordeal).cutOff},
 }
@@ -90,7 +90,7 @@ func TestWhateverHappensAtAnyStepTheRemoteCountsOneRequest(t *testing.T) {
 						continue // everything is done there: the program ends by itself, and may before it is told to
 					}
 					run(fmt.Sprintf("%s/%s/%s", p.name, m.name, st.name), func(t *testing.T) {
-						o := newOrdeal(t, p.make(t), st, m.lease)
+						o := ordealAt(t, p.make, st, m.lease)
 						o.isNow(m.happen(o))
 						o.review()
 						o.soundNow()
@@ -116,7 +116,7 @@ func together(t *testing.T, all func(run func(name string, test func(*testing.T)
 	running.Wait()
 }
 
-// newOrdeal starts the program and returns when it is at the step.
+// newOrdeal starts the program and returns when it is at the step; nil if its lease was over before.
 func newOrdeal(t testing.TB, p *place, st step, lease string, flags ...string) *ordeal {
 	t.Helper()
 	s := newSite(t, p.url, quick)
@@ -125,8 +125,27 @@ func newOrdeal(t testing.TB, p *place, st step, lease string, flags ...string) *
 	s.requests(1)
 	o := &ordeal{site: s, step: st, place: p}
 	o.first = o.armed(o.args(lease, flags...)...)
-	s.awaitGate(o.first)
-	return o
+	if s.came(o.first) {
+		return o
+	}
+	// On a busy machine a short lease may be over before the step: that is another ordeal, and no fault.
+	if now := o.now(); !strings.HasPrefix(now, "uncertain") || s.remote.Counts()[only].Received > 1 {
+		t.Fatalf("the program ended with %d before the step %q; the operation is %s\n%s", o.first.status, st.name, now, tail(o.first.output()))
+	}
+	t.Logf("the lease of %s was over before the step %q; once more", lease, st.name)
+	return nil
+}
+
+// ordealAt is newOrdeal, as often as it takes to get to the step.
+func ordealAt(t testing.TB, at func(testing.TB) *place, st step, lease string, flags ...string) *ordeal {
+	t.Helper()
+	for range 5 {
+		if o := newOrdeal(t, at(t), st, lease, flags...); o != nil {
+			return o
+		}
+	}
+	t.Fatalf("five times the lease of %s was over before the step %q", lease, st.name)
+	return nil
 }
 
 func (o *ordeal) args(lease string, flags ...string) []string {
@@ -178,8 +197,12 @@ func (o *ordeal) ends(p *process, want int) {
 	}
 }
 
+// killed ends the dead program's leases by hand, which is as good as waiting for them: it has no clock any more.
 func (o *ordeal) killed() string {
 	o.first.kill9()
+	if err := o.exec("UPDATE fencerow_operations SET lease_until = updated_at WHERE lease_until IS NOT NULL"); err != nil {
+		o.Fatal(err)
+	}
 	o.again()
 	return o.step.killed
 }
