@@ -54,8 +54,9 @@ soak: ## the long form of what make test runs short: the model checker, spin on 
 mutants: ## the mutation run over the table and both dialects; fails as long as a mutant survives
 	$(GO) run ./internal/mutants/cmd
 
-bench: ## benchmarks; BENCH=pattern and PKG=./folder choose
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -timeout 30m $(PKG)
+# A module of its own, which no other target looks into.
+bench: ## the engine against the same by hand and against its peers, a line a figure; BENCH=pattern chooses, ARGS=-h tells more
+	cd bench && $(GO) vet ./... && $(GO) run . -only '$(BENCH)' $(ARGS)
 
 cover: ## every test, with a coverage profile in cover.out
 	$(GO) test -count=1 -timeout $(TIMEOUT) -coverpkg=./... -coverprofile=cover.out $(PKG)

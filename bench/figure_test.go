@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestAFigureIsTheMedianAndTheEndsOfItsPairs(t *testing.T) {
+	for want, values := range map[string][]float64{
+		"x ratio 2.00 (1.00–3.00)": {3, 1, 2},
+		"x ratio 1.50 (1.00–2.00)": {2, 1},
+		"x ratio 15.0 (9.50–1234)": {1234, 9.5, 15},
+	} {
+		if got := line("x", "ratio", values); got != want {
+			t.Errorf("%v: got %q, want %q", values, got, want)
+		}
+	}
+}
+
+func TestFiguresHaveNamesOfTheirOwnAndSayWhatTheyCompare(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range figures {
+		if f.says == "" || seen[f.name] || strings.ContainsAny(f.name, " \t") {
+			t.Errorf("figure %q: want one word, used once, and what it says", f.name)
+		}
+		seen[f.name] = true
+	}
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-list"}, &out); err != nil || strings.Count(out.String(), "\n") != len(figures) {
+		t.Errorf("-list: %v\n%s", err, &out)
+	}
+	for _, bad := range [][]string{{"-only", "("}, {"-only", "nothing"}, {"-pairs", "0"}, {"more"}} {
+		if err := run(t.Context(), bad, &out); err == nil {
+			t.Errorf("%q: no error", bad)
+		}
+	}
+}
+
+// Every way brings operations through to their end, and counts what it sent.
+func TestEveryWayBringsOperationsThrough(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-pairs", "1", "-length", "50ms"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(out.String(), "\n"); got != len(figures) {
+		t.Errorf("%d lines for %d figures:\n%s", got, len(figures), &out)
+	}
+	if !strings.Contains(out.String(), "statements_an_operation statements 8.00 (8.00–8.00)\n") {
+		t.Errorf("want 8 statements an operation (prepare and seven events):\n%s", &out)
+	}
+}

@@ -1,0 +1,42 @@
+package main
+
+import "github.com/fencerow/fencerow/persist/pgstore"
+
+// atBest is how a store is opened for speed: with direct connections, as the loops by hand have them.
+var atBest = pgstore.Options{Prepare: true}
+
+// figures are all that is measured, in the order in which it is told.
+var figures = []figure{
+	{
+		name: "one_at_a_time_by_hand", says: "whole lifecycle, one operation at a time, against the same statements through pgx",
+		ours: byEngine(1, atBest), theirs: oneByOne(1),
+	},
+	{
+		name: "16_in_flight_by_hand", says: "whole lifecycle, 16 in flight, against the same statements through pgx, one an event",
+		ours: byEngine(16, atBest), theirs: oneByOne(16),
+	},
+	{
+		name: "64_in_flight_by_hand_in_batches", says: "whole lifecycle, 64 in flight, against a loop that sends one statement for 64 operations",
+		ours: byEngine(64, atBest), theirs: inBatches(2, 64),
+	},
+	{
+		name: "16_in_flight_river_chain", says: "whole lifecycle, 16 in flight, against four chained jobs of River with 16 workers",
+		ours: byEngine(16, atBest), theirs: riverChain(16),
+	},
+	{
+		name: "16_in_flight_river_resumable", says: "whole lifecycle, 16 in flight, against one resumable job of River with 16 workers",
+		ours: byEngine(16, atBest), theirs: riverResumable(16),
+	},
+	{
+		name: "wal_bytes_river_chain", says: "WAL of a whole lifecycle, 16 in flight, against four chained jobs of River",
+		ours: byEngine(16, atBest), theirs: riverChain(16), counts: "bytes", count: tally.walEach,
+	},
+	{
+		name: "statements_an_operation", says: "statements of a whole lifecycle, one operation at a time",
+		ours: byEngine(1, atBest), counts: "statements", count: tally.statementsEach,
+	},
+	{
+		name: "wal_bytes_an_operation", says: "WAL of a whole lifecycle, one operation at a time, page images included",
+		ours: byEngine(1, atBest), counts: "bytes", count: tally.walEach,
+	},
+}
