@@ -186,6 +186,13 @@ func tests(r *transitions.Rule, param string) bool {
 	return found
 }
 
+// refusesBlank reports whether a guard demands that a parameter be given.
+func refusesBlank(r *transitions.Rule, param string) bool {
+	return slices.ContainsFunc(r.Guards, func(g transitions.Guard) bool {
+		return g.Expr.String() == transitions.Not(transitions.Blank(transitions.Param(param, transitions.Text))).String()
+	})
+}
+
 // params are a rule's usual parameters.
 func (m *model) params(r *transitions.Rule) transitions.Params {
 	params := transitions.Params{}
@@ -203,7 +210,7 @@ func (m *model) params(r *transitions.Rule) transitions.Params {
 		case "ttl_ms":
 			params[d.Name] = transitions.IntValue(tickMs)
 		case "reason", "detail":
-			if r.Fence == transitions.Seen || r.Fence == transitions.Noticed {
+			if r.Fence == transitions.Seen || r.Fence == transitions.Noticed || refusesBlank(r, d.Name) {
 				params[d.Name] = transitions.TextValue("looked")
 			}
 		default:
