@@ -1,13 +1,22 @@
 package moderated_test
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fencerow/fencerow/examples/immediate"
 	"github.com/fencerow/fencerow/examples/moderated"
+	"github.com/fencerow/fencerow/examples/payout"
+	"github.com/fencerow/fencerow/persist/pages"
 	"github.com/fencerow/fencerow/transitions"
+	"github.com/fencerow/fencerow/transitions/render"
 )
 
 // lines are a text's lines without what they begin and end with.
@@ -17,6 +26,38 @@ func lines(text string) string {
 		all[i] = strings.TrimSpace(line)
 	}
 	return strings.Join(all, "\n")
+}
+
+// Whatever of the project knows of the phase, its tests and this page apart, is table.go, or was generated from it.
+func TestOneFileIsWrittenByHand(t *testing.T) {
+	t.Parallel()
+	generated, err := pages.Of(program(t), "moderated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	generated["every-pair.txt"], generated["README.md"] = []byte{}, []byte{} // there the caption is generated
+	var byHand []string
+	err = filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(path, "_test.go") || !slices.Contains([]string{".go", ".md", ".txt", ".svg", ".sql", ".pml"}, filepath.Ext(path)) {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name := filepath.Base(path)
+		if strings.Contains(string(text), moderated.Moderating) && generated[name] == nil {
+			byHand = append(byHand, filepath.ToSlash(path))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"../../docs/own-tables.md", "../../examples/moderated/table.go", "../../examples/moderated/testdata/moderated.txt", "../../examples/moderated/testdata/usual.txt"}
+	if diff := cmp.Diff(want, byHand); diff != "" {
+		t.Errorf("what knows of the phase and was written by hand (-want +got):\n%s", diff)
+	}
 }
 
 // The page shows what the examples do, and what the compiler says.
@@ -58,6 +99,13 @@ func TestWhatTheDocumentationSaysIsSo(t *testing.T) {
 	}
 	if strings.Join(said, "\n") != strings.Join(found, "\n") {
 		t.Errorf("the findings on the page:\n%s\nthe findings:\n%s", strings.Join(said, "\n"), strings.Join(found, "\n"))
+	}
+
+	for _, table := range []transitions.Table{moderated.Table(), immediate.Table(), payout.Table()} {
+		picture := "![" + render.Caption(transitions.MustCompile(table)) + "](../examples/" + table.Name + "/" + table.Name + "-brief.svg)"
+		if !strings.Contains(page, picture) {
+			t.Errorf("the page lacks %s", picture)
+		}
 	}
 
 	tests := read("moderated_test.go") + read("docs_test.go")

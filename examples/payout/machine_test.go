@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/fencerow/fencerow/internal/storetest"
 	"github.com/fencerow/fencerow/machine"
 	"github.com/fencerow/fencerow/reconcile"
 	"github.com/fencerow/fencerow/transitions"
@@ -14,7 +15,7 @@ import (
 func TestTheMachineClaimsSweepsAndAuditsPayouts(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	m, err := machine.New(inSQLite(t, program).Store, machine.Config{})
+	m, err := machine.New(storetest.InSQLite(t, program).Store, machine.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

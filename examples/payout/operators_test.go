@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/fencerow/fencerow/examples/payout"
+	"github.com/fencerow/fencerow/internal/storetest"
 	"github.com/fencerow/fencerow/machine/machinetest"
 	tr "github.com/fencerow/fencerow/transitions"
 )
@@ -59,7 +60,7 @@ func TestEveryOperatorMeansTheSameOnEveryStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, newStore := range stores(p) {
+	for name, newStore := range storetest.Each(p) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			machinetest.Agree(t, newStore)

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fencerow/fencerow/examples/immediate"
+	"github.com/fencerow/fencerow/examples/moderated"
+	"github.com/fencerow/fencerow/examples/payout"
 	"github.com/fencerow/fencerow/internal/golden"
 	"github.com/fencerow/fencerow/transitions"
 	"github.com/fencerow/fencerow/transitions/render"
@@ -22,11 +25,24 @@ func TestTheREADMEIsWrittenFromTheSource(t *testing.T) {
 	program := transitions.MustCompile(transitions.Standard())
 	for name, section := range map[string]string{
 		"lifecycle": "![" + render.Caption(program) + "](docs/lifecycle-brief.svg)",
+		"tables":    tables(),
 		"example":   "```go\n" + example(t) + "\n```",
 	} {
 		written = replaced(t, written, name, section)
 	}
 	golden.Compare(t, path, []byte(written))
+}
+
+// tables shows the tables of the examples beside each other.
+func tables() string {
+	var names, lines, pictures []string
+	for _, table := range []transitions.Table{moderated.Table(), immediate.Table(), payout.Table()} {
+		at := "examples/" + table.Name + "/" + table.Name
+		names, lines = append(names, fmt.Sprintf("[`%s`](%s.md)", table.Name, at)), append(lines, "---")
+		pictures = append(pictures, fmt.Sprintf("![%s](%s-brief.svg)", render.Caption(transitions.MustCompile(table)), at))
+	}
+	row := func(cells []string) string { return "| " + strings.Join(cells, " | ") + " |" }
+	return strings.Join([]string{row(names), row(lines), row(pictures)}, "\n")
 }
 
 // example is what stands between the marks of the example that the tests run.
