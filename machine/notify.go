@@ -3,6 +3,7 @@ package machine
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,8 +74,12 @@ type Noticed struct {
 	Operation Operation // zero where no operation holds the id
 }
 
-// noticeTries bounds how often a notice is looked at anew because the row moved under it.
-const noticeTries = 5
+// A notice is tried so often, where the row moved under it or the database gave no answer, with growing pauses: a pool
+// whose connections have died is through with them by then. After that the remote has to call again.
+const (
+	noticeTries = 5
+	noticePause = 20 * time.Millisecond
+)
 
 // Notify stores what a remote says of its job, without a lease: the fence is the remote's own word (contract C2). An
 // end is fired at the operation that holds the job's id. Where that has ended otherwise, the notice is kept as evidence
@@ -88,34 +93,45 @@ func (m *Machine) Notify(ctx context.Context, n Notice) (Noticed, error) {
 		return Noticed{}, err
 	}
 	n.Snapshot = Bounded(n.Snapshot, MaxRaw)
-	var last error
+	var last, unknown error
 	for try := range noticeTries {
-		if try > 0 && pause(ctx, time.Duration(try)*20*time.Millisecond) != nil {
+		if try > 0 && pause(ctx, time.Duration(try)*noticePause) != nil {
 			break
 		}
-		row, err := m.store.Find(ctx, n.Provider, n.Account, n.RemoteJobID)
-		if err != nil {
-			return Noticed{}, fmt.Errorf("look for the operation of remote job %q: %w", n.RemoteJobID, err)
-		}
-		if row == nil {
-			kept, err := m.keepUnmatched(ctx, n)
-			if err != nil || kept.Fate != "" {
-				return kept, err
-			}
-			continue // an operation has got the id meanwhile
-		}
-		done, err := m.notified(ctx, OperationOf(m.store.Program(), row), n, "")
-		if err == nil && done.Fate != "" {
-			return done, nil
-		}
-		if last = err; err != nil && !IsUnknown(err) {
+		done, err := m.storeOnce(ctx, n, unknown != nil)
+		var invalid *InvalidError
+		if err == nil && done.Fate != "" || errors.As(err, &invalid) {
 			return done, err
 		}
+		last = err
+		if IsUnknown(err) {
+			unknown = err
+		}
 	}
-	if last == nil {
-		last = fmt.Errorf("its operation moved at each of %d tries; let the remote call again", noticeTries)
+	switch {
+	case unknown != nil:
+		last = unknown
+	case last == nil:
+		last = fmt.Errorf("its operation moved at each of %d tries", noticeTries)
 	}
-	return Noticed{}, fmt.Errorf("store what the remote says of job %q: %w", n.RemoteJobID, last)
+	return Noticed{}, fmt.Errorf("store what the remote says of job %q: %w; let it call again", n.RemoteJobID, last)
+}
+
+// storeOnce tries once to store a notice. An empty fate means that it is to be tried again, since the row has moved. Doubt
+// says that an earlier try may have landed.
+func (m *Machine) storeOnce(ctx context.Context, n Notice, doubt bool) (Noticed, error) {
+	row, err := m.store.Find(ctx, n.Provider, n.Account, n.RemoteJobID)
+	if err != nil {
+		return Noticed{}, fmt.Errorf("look for its operation: %w", err)
+	}
+	if row == nil {
+		return m.keepUnmatched(ctx, n)
+	}
+	op := OperationOf(m.store.Program(), row)
+	if doubt && op.Outcome == n.Says {
+		return Noticed{NoticeKnown, op}, nil
+	}
+	return m.notified(ctx, op, n, "")
 }
 
 // notified fires a notice at the operation that was seen to hold its id. An empty fate means that it does not any more.

@@ -191,7 +191,8 @@ func TestAnEndOfALateJobIsEvidenceOfItsOperation(t *testing.T) {
 
 // A lost reply is resolved from the row: the notice is fired again, and what landed is not fired twice.
 func TestANoticeWhoseReplyIsLostIsResolved(t *testing.T) {
-	for _, fates := range [][]string{{"reply lost"}, {"request lost"}, {"request lost", "reply lost"}, {"lands late", "request lost"}} {
+	for _, fates := range [][]string{{"reply lost"}, {"request lost"}, {"request lost", "reply lost"}, {"lands late", "request lost"},
+		slices.Repeat([]string{"reply lost"}, 20)} {
 		synctest.Test(t, func(t *testing.T) {
 			w := &wire{event: "notified_succeeded", fates: fates}
 			m := submittedOn(t, w)
@@ -212,7 +213,7 @@ func TestANoticeThatIsNotStoredIsAnError(t *testing.T) {
 		if done, err := m.Notify(t.Context(), said("succeeded", "done")); !machine.IsUnknown(err) {
 			t.Errorf("after lost requests: %+v, %v; want an unknown answer", done, err)
 		}
-		w.fates = []string{"not run"}
+		w.fates = slices.Repeat([]string{"not run"}, 20)
 		done, err := m.Notify(t.Context(), said("succeeded", "done"))
 		if err == nil || machine.IsUnknown(err) {
 			t.Errorf("after a refusal: %+v, %v; want an error that says that it did not run", done, err)

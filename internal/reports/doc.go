@@ -21,6 +21,7 @@
 //	B46  persist/sqlitestore  TestALeaseThatEndsInsideATransactionCanBeClaimedThere
 //	B52  internal/e2e         TestAProgramThatIsToldToEndKnowsWhatBecameOfItsRequest, for B53 too, beside those here
 //	B55  cmd/fencerow         TestRedoPreparesTheSameRequestUnderAnotherID, beside those here
+//	B58  cmd/fencerow         TestARunEndsByTheCallsOfItsRemote, TestAJobThatWasToldOfIsACandidateOfTheReview, beside those here
 //	B63  worker               TestAJobThatTheRemoteDoesNotKnow, beside the one here
 //	B67  internal/hostile     TestTheStoreConformsBehindAPoolerInTransactionMode, and every test with a pooler there
 //	B69  internal/hostile     TestAStatementWhoseCallerIsGoneLandsLateAndIsFoundInHistory, and those beside it
