@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/transitions"
 )
 
 var remoteOf = machine.Who{Provider: "video"}
@@ -157,6 +158,53 @@ func TestANoticeFindsTheIDThatLandsWhileItIsKept(t *testing.T) {
 	}
 	if diff := cmp.Diff("terminal succeeded contradicted=false evidence=0 [notified_succeeded]", told(t, m, "a")); diff != "" {
 		t.Errorf("the operation (-want +got):\n%s", diff)
+	}
+}
+
+// replacing is a store in which something happens just before an end is fired.
+type replacing struct {
+	machine.Store
+	happens func()
+}
+
+func (s *replacing) Apply(ctx context.Context, event string, p transitions.Params) (machine.Answer, error) {
+	if happens := s.happens; event == "notified_succeeded" && happens != nil {
+		s.happens = nil
+		happens()
+	}
+	return s.Store.Apply(ctx, event, p)
+}
+
+// An operation that a reviewer gives another job, just before the end of the old one is fired, is not ended by it: the
+// end is kept as that of a job that nobody holds.
+func TestAnEndOfAJobThatIsJustReplacedIsNoEndOfItsOperation(t *testing.T) {
+	w := &wire{}
+	m, l := begunOn(t, w)
+	if _, err := m.Unknown(t.Context(), l, "no_response", ""); err != nil {
+		t.Fatal(err)
+	}
+	row, err := w.Get(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row[0][w.Program().Column("remote_job_id")] = transitions.TextValue("job-1") // found overdue, say
+	if err := w.Store.(*machine.Memory).Put(row[0]); err != nil {
+		t.Fatal(err)
+	}
+	moving := &replacing{Store: w.Store, happens: func() {
+		op, err := m.Get(context.Background(), "a")
+		if err != nil {
+			t.Error(err)
+		}
+		if _, err := m.ReviewAttach(context.Background(), "a", "job-2", machine.Decision{Seen: op.Seen(), Reviewer: "ann", Reason: "job-1 is another's"}); err != nil {
+			t.Error(err)
+		}
+	}}
+	if diff := cmp.Diff([]machine.Fate{machine.NoticeUnmatched}, notify(t, m.In(moving), said("succeeded", "done"))); diff != "" {
+		t.Errorf("fates (-want +got):\n%s", diff)
+	}
+	if op, err := m.Get(t.Context(), "a"); err != nil || op.Phase != "submitted" || op.RemoteJobID != "job-2" {
+		t.Errorf("the operation is %s with %s, %v; want submitted with job-2", op.Phase, op.RemoteJobID, err)
 	}
 }
 

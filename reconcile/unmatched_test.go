@@ -54,13 +54,15 @@ func reconciler(t *testing.T, m *machine.Machine) *reconcile.Reconciler {
 // or is the end already, moves nothing (B58).
 func TestWhatWasToldEarlyIsMatchedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := begun(t, machine.NewMemory(transitions.MustCompile(transitions.Standard())), "a", "b", "c", "d")
+		store := &counting{Store: machine.NewMemory(transitions.MustCompile(transitions.Standard()))}
+		m := begun(t, store, "a", "b", "c", "d")
 		for id, says := range map[string]string{"job-a": "succeeded", "job-b": "failed", "job-c": "pending", "job-nobodys": "succeeded"} {
 			tell(t, m, id, says)
 		}
 		time.Sleep(11 * time.Second) // sleep: synthetic time, until the leases are over
 		attach(t, m)
 		r := reconciler(t, m)
+		store.jobs = 0
 		moved, err := r.Once(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -79,6 +81,9 @@ func TestWhatWasToldEarlyIsMatchedOnce(t *testing.T) {
 		}
 		if moved, err := r.Once(t.Context()); err != nil || len(moved) != 0 {
 			t.Errorf("the second time moved %v, %v; want nothing", moved, err)
+		}
+		if store.jobs != 2 {
+			t.Errorf("%d jobs were looked into, want the two that wait", store.jobs)
 		}
 	})
 }
@@ -138,11 +143,16 @@ func TestRunComesByAllThatWasToldEarly(t *testing.T) {
 	})
 }
 
-// counting counts the pages of evidence that are read.
+// counting counts the pages of evidence that are read, and the jobs whose evidence is.
 type counting struct {
 	machine.Store
-	pages int
-	err   error
+	pages, jobs int
+	err         error
+}
+
+func (c *counting) EvidenceNaming(ctx context.Context, provider, account, id string) ([]machine.EvidenceEntry, error) {
+	c.jobs++
+	return c.Store.EvidenceNaming(ctx, provider, account, id)
 }
 
 func (c *counting) Unmatched(ctx context.Context, q machine.UnmatchedQuery) ([]machine.Unmatched, error) {
