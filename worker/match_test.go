@@ -16,7 +16,7 @@ func TestAnEndThatIsToldBeforeTheAnswerIsTakenWithTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remote{}
 		b := newBench(t, r)
-		b.config.Every, b.config.MaxEvery = time.Hour, time.Hour // nobody looks for as long
+		b.config.Every, b.config.MaxEvery, b.config.Poll = time.Hour, time.Hour, time.Hour // nobody looks for as long
 		r.submit = func(ctx context.Context, s worker.Submission) (worker.Accepted, error) {
 			id := "job-" + s.OperationID
 			done, err := b.m.Notify(ctx, machine.Notice{Who: b.config.Who, RemoteJobID: id, Says: machine.SaysSucceeded, Snapshot: []byte(`{}`)})
