@@ -286,6 +286,26 @@ func TestACallerThatHangsUpIsHeard(t *testing.T) {
 	}
 }
 
+// The deadline of the body is no deadline of the call: whoever reads it may wait longer.
+func TestTheBodysDeadlineDoesNotEndTheCall(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, func(c *webhook.Config) {
+		c.Timeout = 50 * time.Millisecond
+		read := c.Reader
+		c.Reader = webhook.ReaderFunc(func(r *http.Request, body []byte) (machine.Notice, error) {
+			select {
+			case <-r.Context().Done():
+				return machine.Notice{}, r.Context().Err()
+			case <-time.After(200 * time.Millisecond):
+				return read.ReadCall(r, body)
+			}
+		})
+	})
+	if got := s.signed(body); got.Code != 204 {
+		t.Errorf("the answer is %+v, want 204", got)
+	}
+}
+
 // A panic ends one call, which is to come again.
 func TestAPanicEndsOneCall(t *testing.T) {
 	t.Parallel()

@@ -51,6 +51,9 @@ func unmatchedKept(s *suite) {
 	whole := early("job-1", "ended_succeeded", `{"status":"succeeded"}`)
 	whole.Owner, whole.Revision = "hook", 2
 	raw := early("job-1", "ended_failed", "\x00\xff")
+	same := raw // of an operation, which is no reason not to keep that of none
+	same.OperationID = "a"
+	s.must("evidence_noted", "a", values{"kind": "ended_failed", "remote_job_id": "job-1", "raw": raw.Detail})
 	none, empty := early("job-1", "pending", ""), early("job-1", "pending", "")
 	none.Detail = nil
 	s.noteUnmatched(whole, whole, raw, raw, none, none, empty, empty)
@@ -59,7 +62,7 @@ func unmatchedKept(s *suite) {
 	accepted := early("job-1", "accepted", "late")
 	accepted.OperationID = "a"
 	got := s.naming(provider, account, "job-1")
-	want := []machine.EvidenceEntry{whole, raw, none, empty, accepted}
+	want := []machine.EvidenceEntry{same, whole, raw, none, empty, accepted}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(machine.EvidenceEntry{}, "Seq", "At")); diff != "" {
 		s.Errorf("the evidence that names job-1 (-want +got):\n%s", diff)
 	}
@@ -71,8 +74,8 @@ func unmatchedKept(s *suite) {
 	for _, id := range []string{"JOB-1", "job-3", "job-\x00", ""} {
 		s.same("the evidence that names "+id, 0, len(s.naming(provider, account, id)))
 	}
-	s.same("the evidence of the operation, and of a blank id", []int{1, 0}, []int{len(s.evidence("a")), len(s.evidence(""))})
-	s.has("a", values{"evidence_seq": 1})
+	s.same("the evidence of the operation, and of a blank id", []int{2, 0}, []int{len(s.evidence("a")), len(s.evidence(""))})
+	s.has("a", values{"evidence_seq": 2})
 
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
@@ -94,7 +97,8 @@ func unmatchedHeld(s *suite) {
 	for _, id := range []string{"held", "over", "theirs", "told", "free"} {
 		s.noteUnmatched(early(id, "ended_succeeded", ""))
 	}
-	s.noteUnmatched(machine.EvidenceEntry{Provider: "print", Account: account, Kind: "pending", RemoteJobID: "free"})
+	s.noteUnmatched(machine.EvidenceEntry{Provider: "print", Account: account, Kind: "pending", RemoteJobID: "free"},
+		early("free", "accepted", "")) // told to nobody
 	var got []string
 	for _, u := range s.unmatched(machine.UnmatchedQuery{}) {
 		got = append(got, fmt.Sprintf("%s/%s %s %s: held by %q, which ended %q, told %t", u.Provider, u.Account, u.RemoteJobID, u.Kind, u.Holder, u.Outcome, u.Told))
@@ -109,6 +113,7 @@ func unmatchedHeld(s *suite) {
 		`video/main told ended_succeeded: held by "", which ended "", told true`,
 		`video/main free ended_succeeded: held by "", which ended "", told false`,
 		`print/main free pending: held by "", which ended "", told false`,
+		`video/main free accepted: held by "", which ended "", told false`,
 	}, got)
 }
 
