@@ -14,8 +14,8 @@ import (
 	"github.com/fencerow/fencerow/transitions"
 )
 
-// bounded are the bounds of a store whose calls are given up soon.
-var bounded = pgstore.Options{LockTimeout: time.Second, StatementTimeout: 2 * time.Second, MaxConns: 6}
+// bounded are the bounds of a store whose calls are given up soon; not so soon that a busy machine has not answered.
+var bounded = pgstore.Options{LockTimeout: time.Second, StatementTimeout: 8 * time.Second, MaxConns: 6}
 
 // trial is one deed under one fate.
 type trial struct {
@@ -69,7 +69,7 @@ func (tr *trial) sentOnce(id string) {
 	s := tr.stage(tr.deed, id)
 	tr.arm(tr.event, tr.form, tr.fate)
 	defer tr.proxy.HoldCancels()() // else what is late may be canceled before it lands
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	go func() {
 		select {
@@ -110,7 +110,7 @@ func (tr *trial) untilKnown(id string) {
 	}
 	s := tr.stage(tr.deed, id)
 	tr.arm(tr.event, tr.form, tr.fate)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := tr.verb(ctx, tr.wire, s); err != nil {
 		tr.problem("the verb says %v, want that it landed", err)

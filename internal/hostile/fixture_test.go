@@ -109,7 +109,7 @@ func (w *wire) met() {
 	w.Helper()
 	select {
 	case <-w.proxy.Met():
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		w.Fatal("no statement met its fate")
 	}
 }
@@ -135,7 +135,7 @@ func (d *database) exec(conn *pgx.Conn, sql string, args ...any) {
 // until waits for what another connection does.
 func (d *database) until(what string, done func() bool) {
 	d.Helper()
-	tick, late := time.NewTicker(5*time.Millisecond), time.After(20*time.Second)
+	tick, late := time.NewTicker(5*time.Millisecond), time.After(time.Minute)
 	defer tick.Stop()
 	for !done() {
 		select {

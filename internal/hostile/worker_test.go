@@ -80,7 +80,7 @@ func (r *remote) worker(engine *machine.Machine) *worker.Worker {
 	w, err := worker.New(worker.Config{
 		Machine: engine, Who: machine.Who{Provider: "video"}, Handlers: map[string]worker.Handler{"video": r},
 		Slots: 8, SubmitTimeout: time.Second, Poll: 20 * time.Millisecond, Every: 20 * time.Millisecond, MaxEvery: 100 * time.Millisecond,
-		Drain: time.Second, Brake: -1, Log: quiet(),
+		Drain: 20 * time.Second, Brake: -1, Log: quiet(),
 	})
 	if err != nil {
 		r.d.Fatal(err)

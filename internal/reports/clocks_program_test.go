@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/fencerow/fencerow/transitions"
 )
+
+var howOld = regexp.MustCompile(`"age_ms":[0-9]+`)
 
 // B48: the program says the same instants in every time zone that its process may have, in words that tell their offset
 // (RFC 3339), and they are the database's.
@@ -34,7 +37,7 @@ func TestB48TheProgramTellsTheSameInstantsInEveryZone(t *testing.T) {
 			if err != nil {
 				t.Fatalf("show: %v\n%s", err, stderr.String())
 			}
-			said = append(said, string(out))
+			said = append(said, howOld.ReplaceAllString(string(out), `"age_ms":0`)) // the one value that counts from now
 		}
 		for i := range said[1:] {
 			if diff := cmp.Diff(said[0], said[i+1]); diff != "" {
