@@ -30,7 +30,8 @@ var shared struct {
 }
 
 // URL returns the address of a fresh, empty database that is dropped when the
-// test ends.
+// test ends. Its server is a Fast one: dropping a database writes everybody's
+// pages, and waiting for the disk there is most of what a test would take.
 func URL(t testing.TB) string {
 	t.Helper()
 
@@ -41,7 +42,7 @@ func URL(t testing.TB) string {
 	shared.Lock()
 	if !shared.tried {
 		shared.tried = true
-		shared.server, shared.err = start(nil)
+		shared.server, shared.err = start([]Option{Fast})
 	}
 	server, err := shared.server, shared.err
 	shared.Unlock()
