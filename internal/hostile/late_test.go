@@ -203,3 +203,55 @@ func TestAStatementThatTheServerCanceledProvablyDidNotRun(t *testing.T) {
 		t.Errorf("begin, tried again: %v", err)
 	}
 }
+
+// B99: the caller gives up, and the statement is answered all the same; the cancel request is still on its way. Whenever
+// it comes, it meets no other caller's statement (the session is left).
+func TestACancelThatComesLateMeetsNobodyElsesStatement(t *testing.T) {
+	t.Parallel()
+	d := fresh(t)
+	w := d.wire(pgstore.Options{LockTimeout: 20 * time.Second, StatementTimeout: 30 * time.Second, MaxConns: 1})
+	watcher, release := d.connect(), func() {}
+	for try := 0; ; try++ {
+		id := name("given-up-", try)
+		if w.answeredAfterTheCancel(watcher, d.at(transitions.Observing, id, "video"), &release) {
+			break
+		}
+		release() // the machine was too busy: the driver gave the connection up
+	}
+	l, tx := d.at(transitions.Observing, "another", "video"), d.lock("another")
+	done := make(chan error, 1)
+	go func() {
+		_, err := w.store.Apply(context.Background(), "observe_succeeded", fence(l))
+		done <- err
+	}()
+	d.until("the next statement waits for its row", func() bool { return d.waiting(watcher) == 1 })
+	release()
+	<-w.proxy.Obeyed()
+	d.commit(tx)
+	if err := <-done; err != nil {
+		t.Errorf("the statement after the canceled one: %v", err)
+	}
+	if diff := cmp.Diff(1, d.landed("another", "observe_succeeded", l.Revision)); diff != "" {
+		t.Errorf("it landed (-want +got):\n%s", diff)
+	}
+}
+
+// answeredAfterTheCancel fires an event whose caller gives up while it waits for its row, and reports whether it was
+// applied nevertheless. Its cancel request is kept back until release is called.
+func (w *wire) answeredAfterTheCancel(watcher *pgx.Conn, l *machine.Lease, release *func()) bool {
+	w.Helper()
+	tx := w.lock(l.Operation.OperationID)
+	*release = w.proxy.HoldCancels()
+	ctx, giveUp := context.WithCancel(context.Background())
+	defer giveUp()
+	done := make(chan error, 1)
+	go func() {
+		_, err := w.store.Apply(ctx, "observe_pending", fence(l))
+		done <- err
+	}()
+	w.until("the statement waits for its row", func() bool { return w.waiting(watcher) == 1 })
+	giveUp()
+	<-w.proxy.Held()
+	w.commit(tx)
+	return <-done == nil
+}

@@ -37,12 +37,8 @@ func (p *Proxy) serve(client net.Conn) {
 		return
 	}
 	if binary.BigEndian.Uint32(first[4:]) == cancelRequest {
-		p.mu.Lock()
-		hold := p.hold
-		p.mu.Unlock()
-		if hold != nil {
-			<-hold
-		}
+		p.cancel(server, first)
+		return
 	}
 	if _, err := server.Write(first); err != nil {
 		return
@@ -53,6 +49,23 @@ func (p *Proxy) serve(client net.Conn) {
 	l.fromClient(gone)
 	_ = server.Close()
 	<-gone
+}
+
+// cancel forwards a cancel request, also where the client has stopped waiting for that. The server closes the connection
+// once it has sent the signal.
+func (p *Proxy) cancel(server net.Conn, request []byte) {
+	p.mu.Lock()
+	hold := p.hold
+	p.mu.Unlock()
+	if hold != nil {
+		signal(p.held, struct{}{})
+		<-hold
+	}
+	if _, err := server.Write(request); err != nil {
+		return
+	}
+	_, _ = io.Copy(io.Discard, server)
+	signal(p.obeyed, struct{}{})
 }
 
 // readStartup reads the one message that has no type byte.

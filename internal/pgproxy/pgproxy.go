@@ -51,6 +51,8 @@ type Proxy struct {
 	met    chan Fate // gets every fate that a statement met, as long as somebody reads it
 	counts map[Fate]int
 	hold   chan struct{} // cancel requests wait here; nil: they pass
+	held   chan struct{} // gets every cancel request that is kept back, as long as somebody reads it
+	obeyed chan struct{} // likewise, when the server has been told
 	late   []*late
 	conns  map[net.Conn]bool
 	closed bool
@@ -74,7 +76,7 @@ func New(t testing.TB, serverURL string) (*Proxy, string) {
 		t.Fatal(err)
 	}
 	p := &Proxy{
-		listener: listener, target: u.Host, choose: passAll, met: make(chan Fate, 1000),
+		listener: listener, target: u.Host, choose: passAll, met: make(chan Fate, 1000), held: make(chan struct{}, 1000), obeyed: make(chan struct{}, 1000),
 		counts: map[Fate]int{}, conns: map[net.Conn]bool{},
 	}
 	p.wg.Go(p.accept)
@@ -136,6 +138,12 @@ func (p *Proxy) HoldCancels() (release func()) {
 		}
 	}
 }
+
+// Held is signalled each time a cancel request comes that is kept back.
+func (p *Proxy) Held() <-chan struct{} { return p.held }
+
+// Obeyed is signalled each time the server has been told of a cancel request, and has sent it on to the session.
+func (p *Proxy) Obeyed() <-chan struct{} { return p.obeyed }
 
 // Land forwards the late statements, tells how many there were, and returns when the server has answered them.
 func (p *Proxy) Land() int {
@@ -204,8 +212,12 @@ func (p *Proxy) meet(f Fate) {
 	p.mu.Lock()
 	p.counts[f]++
 	p.mu.Unlock()
+	signal(p.met, f)
+}
+
+func signal[T any](to chan T, what T) {
 	select {
-	case p.met <- f:
+	case to <- what:
 	default:
 	}
 }

@@ -33,6 +33,7 @@
 //	B84  persist/sqlitestore  TestWhatIsDueIsFoundWithoutReadingABacklog, beside the one here for PostgreSQL
 //	B90  persist/sqlitestore  TestThreeProcessesShareAFileWithoutAnErrorAndWithoutADoubleClaim, beside the one here
 //	B95  persist/sqlitestore  TestASharedFileSystemIsWarnedOf, TestWhatIsNoDatabaseIsRefusedWithTheReason, beside those here
+//	B99  internal/hostile     TestACancelThatComesLateMeetsNobodyElsesStatement, beside the one here
 //	B101 internal/hostile     TestAfterALostReplyTheRowIsAskedAndNotTheMemory
 //	B105 transitions/render   TestThePictureHasExactlyTheEdgesOfTheTable, TestNothingInThePictureLiesOnSomethingElse, and B107
 //	B110 internal/e2e         TestWhateverHappensAtAnyStepTheRemoteCountsOneRequest, stopped while fetching, for B112 too

@@ -32,11 +32,20 @@ func (p poolRunner) run(ctx context.Context, sql string, args []any, each func(r
 	}
 	defer giveBack(conn)
 	sent, err := query(ctx, conn, p.mode, sql, args, each)
-	if e := serverError(err); e != nil && e.Code == readOnlyTransaction {
-		// A primary that was demoted keeps its sessions; only a new one can find the server that takes writes.
-		_ = conn.Conn().Close(ctx)
+	// A primary that was demoted keeps its sessions; only a new one can find the server that takes writes.
+	if e := serverError(err); e != nil && e.Code == readOnlyTransaction || ctx.Err() != nil {
+		leave(conn.Conn())
 	}
 	return sent, err
+}
+
+// leave ends a session whose next statement would not be safe from what was said to it before. Where the caller gave up,
+// a cancel request may be on its way to the server, also if the statement was answered: the driver waits for it a
+// moment only, and it would end whichever statement the session has by then (report B99: another caller's, with 57014).
+func leave(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), cancelGrace)
+	defer cancel()
+	_ = conn.Close(ctx)
 }
 
 // giveBack returns a connection to its pool. One that was given up with its statement under way is taken out of the pool
