@@ -20,19 +20,27 @@ func (f Finding) String() string {
 	return fmt.Sprintf("%s %s: %s; %s", f.Code, f.Row, f.Text, f.Fix)
 }
 
+// CodesPage is the page of this repository that has a section for every code: why it is a rule, and a table that breaks
+// it.
+const CodesPage = "docs/codes.md"
+
+// Page is the section that the finding's code has.
+func (f Finding) Page() string { return CodesPage + "#" + strings.ToLower(f.Code) }
+
 // CheckError holds every finding of a table.
 type CheckError struct {
 	Table    string
 	Findings []Finding
 }
 
-// Error lists the findings, one a line.
+// Error lists the findings, one a line, and says where the codes are explained.
 func (e *CheckError) Error() string {
 	lines := make([]string, len(e.Findings))
 	for i, f := range e.Findings {
 		lines[i] = f.String()
 	}
-	return fmt.Sprintf("check table %s: %d findings:\n%s", e.Table, len(e.Findings), strings.Join(lines, "\n"))
+	return fmt.Sprintf("check table %s: %d findings:\n%s\nwhat each code means, and an example that breaks it: %s",
+		e.Table, len(e.Findings), strings.Join(lines, "\n"), CodesPage)
 }
 
 // Check holds a table against every safety rule and returns all findings, sorted by code, row and text. The rules look

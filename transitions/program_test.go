@@ -108,7 +108,8 @@ func TestATableWithFindingsDoesNotCompileAndTheErrorNamesThemAll(t *testing.T) {
 	want := `check table standard: 3 findings:
 FR028 submit_not_created: it leads from submitting, where a request may be at the remote, back to where one may be sent, without proof; add a guard on a proof that the event brings, or lead to where a person decides
 FR040 review_abandon: a person decides, and need not give a reason; note a parameter as the reason, and guard that it is not blank
-FR040 review_abandon: a person decides, and need not give a reviewer; note a parameter as the reviewer, and guard that it is not blank`
+FR040 review_abandon: a person decides, and need not give a reviewer; note a parameter as the reviewer, and guard that it is not blank
+what each code means, and an example that breaks it: docs/codes.md`
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Errorf("the error differs (-want +got):\n%s", diff)
 	}

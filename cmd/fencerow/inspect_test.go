@@ -2,13 +2,17 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fencerow/fencerow/persist/pages"
 	"github.com/fencerow/fencerow/provider/sandbox"
+	"github.com/fencerow/fencerow/transitions/render"
 )
 
 // matches reports whether a line of text matches a pattern.
@@ -232,6 +236,9 @@ func TestTheTableIsPrintedAsDocumentDiagramAndJSON(t *testing.T) {
 	c.contains(c.want(exitOK, "transitions", "docs").stdout, "# The lifecycle `standard`", "submit_not_created")
 	c.contains(c.want(exitOK, "transitions", "mermaid").stdout, "stateDiagram-v2", "prepared --> submitting: submit_begin")
 	c.contains(c.want(exitOK, "transitions", "dot").stdout, "digraph")
+	if diff := cmp.Diff(render.SVG(program()), c.want(exitOK, "transitions", "svg").stdout); diff != "" {
+		t.Errorf("the picture (-want +got):\n%s", diff)
+	}
 	var table struct{ Events []struct{ Name string } }
 	if err := json.Unmarshal([]byte(c.want(exitOK, "transitions", "json").stdout), &table); err != nil {
 		t.Fatal(err)
@@ -239,4 +246,33 @@ func TestTheTableIsPrintedAsDocumentDiagramAndJSON(t *testing.T) {
 	if len(table.Events) != len(program().Rules) {
 		t.Errorf("the JSON has %d events, the table %d", len(table.Events), len(program().Rules))
 	}
+}
+
+// With --out the document lies in a folder, which is made, with whatever it refers to; a second time changes nothing.
+func TestTheDocumentIsWrittenIntoAFolderWithWhatItRefersTo(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	folder := filepath.Join(c.dir, "pages", "of the table")
+	for range 2 {
+		if r := c.want(exitOK, "transitions", "docs", "--out", folder); r.stdout != "" {
+			t.Errorf("with --out it prints %q", r.stdout)
+		}
+		if err := pages.Check(folder, "lifecycle", program()); err != nil {
+			t.Error(err)
+		}
+	}
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range files {
+		names = append(names, f.Name())
+	}
+	want := []string{"lifecycle-brief.svg", "lifecycle-postgres.md", "lifecycle-sqlite.md", "lifecycle.md", "lifecycle.svg"}
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("the folder (-want +got):\n%s", diff)
+	}
+	r := c.want(exitError, "transitions", "docs", "--out", filepath.Join(folder, "lifecycle.md"))
+	c.contains(r.stderr, "lifecycle.md: not a directory")
 }

@@ -52,10 +52,8 @@ func (a *app) transitionsCheck(f checkFlags) error {
 	if err != nil {
 		return err
 	}
-	for _, finding := range findings {
-		if err := a.sayFinding(finding); err != nil {
-			return err
-		}
+	if err := a.sayFindings(findings); err != nil {
+		return err
 	}
 	broken := len(findings) > 0
 	for _, reused := range []bool{false, true} {
@@ -115,11 +113,23 @@ func without(names []string) (*transitions.Program, []transitions.Finding, error
 	return p, findings, nil
 }
 
-func (a *app) sayFinding(f transitions.Finding) error {
-	if a.json {
-		return json.NewEncoder(a.stdout).Encode(map[string]string{"code": f.Code, "row": f.Row, "finding": f.Text, "fix": f.Fix})
+// sayFindings prints what the safety rules found, and where their codes are explained.
+func (a *app) sayFindings(findings []transitions.Finding) error {
+	for _, f := range findings {
+		var err error
+		if a.json {
+			err = json.NewEncoder(a.stdout).Encode(map[string]string{"code": f.Code, "row": f.Row, "finding": f.Text, "fix": f.Fix, "page": f.Page()})
+		} else {
+			_, err = fmt.Fprintln(a.stdout, f)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	_, err := fmt.Fprintln(a.stdout, f)
+	if len(findings) == 0 || a.json {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.stdout, "what each code means, and an example that breaks it: %s\n\n", transitions.CodesPage)
 	return err
 }
 
