@@ -36,7 +36,7 @@ func URL(t testing.TB) string {
 	t.Helper()
 
 	if server := os.Getenv(lent); server != "" {
-		return freshDatabase(t, server)
+		return freshDatabase(t, server, dropDatabase)
 	}
 
 	shared.Lock()
@@ -51,7 +51,7 @@ func URL(t testing.TB) string {
 		t.Fatalf("this test needs a PostgreSQL server: %v", err)
 	}
 
-	return freshDatabase(t, server.URL())
+	return freshDatabase(t, server.URL(), giveBack)
 }
 
 // NewDatabase returns the address of a fresh database on this server. It is
@@ -67,27 +67,43 @@ func (s *Server) NewDatabase() string {
 	return s.url(name)
 }
 
-func freshDatabase(t testing.TB, server string) string {
+// freshDatabase gives the address of an empty database; after says what
+// becomes of it once the test is over.
+func freshDatabase(t testing.TB, server string, after func(server, name string) error) string {
 	t.Helper()
 
-	address, err := url.Parse(server)
-	if err != nil || (address.Scheme != "postgres" && address.Scheme != "postgresql") {
-		t.Fatalf("cannot use %s: want a URL such as postgres://user@host:5432/postgres", lent)
+	name := takeEmptied()
+	made := name != ""
+	if !made {
+		name = newName()
 	}
-
-	name := newName()
-	if err := createDatabase(server, name); err != nil {
+	address, err := urlOf(server, name)
+	if err != nil {
 		t.Fatal(err)
 	}
+	if !made {
+		if err := createDatabase(server, name); err != nil {
+			t.Fatal(err)
+		}
+	}
 	t.Cleanup(func() {
-		if err := dropDatabase(server, name); err != nil {
+		if err := after(server, name); err != nil {
 			t.Error(err)
 		}
 	})
 
+	return address
+}
+
+// urlOf is the address of another database of a server.
+func urlOf(server, name string) (string, error) {
+	address, err := url.Parse(server)
+	if err != nil || (address.Scheme != "postgres" && address.Scheme != "postgresql") {
+		return "", fmt.Errorf("cannot use %s: want a URL such as postgres://user@host:5432/postgres", lent)
+	}
 	address.Path = "/" + name
 
-	return address.String()
+	return address.String(), nil
 }
 
 // newName is unique also among test processes that share a lent server.
