@@ -1,10 +1,7 @@
 package machine
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/fencerow/fencerow/transitions"
@@ -30,45 +27,16 @@ const (
 
 // Note appends evidence. It is never refused for a reason of ownership. Where the answer is lost it is appended again:
 // evidence may stand twice, but is not lost while ctx lives. What contradicts an end whose request was sent again under
-// another id is noted there too, so that the other one is not sent, or is known to be a second one.
+// another id is noted there too, so that the other one is not sent, or is known to be a second one. Where that fails, Telling
+// is told: the reconciler does it (MarkRepeated), and Begin looks.
 func (m *Machine) Note(ctx context.Context, id string, e Evidence) (Operation, error) {
 	op, err := m.note(ctx, id, e)
 	if err == nil && op.OutcomeContradicted {
-		m.markRepeated(ctx, op)
+		if _, failed := m.markRepeated(ctx, op); failed != nil {
+			m.told("evidence_noted", id, failed)
+		}
 	}
 	return op, err
-}
-
-// longestChain bounds how often in a row an operation was redone.
-const longestChain = 100
-
-// markRepeated notes on the unfinished operation that repeats this one, or its own repetition, that this one has a remote
-// job after all. The mark on this one tells of it where that cannot be noted.
-func (m *Machine) markRepeated(ctx context.Context, op Operation) {
-	at := op.OperationID
-	for range longestChain {
-		rows, err := m.store.Redone(ctx, at)
-		if err != nil || len(rows) == 0 {
-			return
-		}
-		again := OperationOf(m.store.Program(), rows[0])
-		if again.Finished() {
-			at = again.OperationID
-			continue
-		}
-		if !again.DuplicateSuspected {
-			_, _ = m.note(ctx, again.OperationID, original(op)) // what could not be noted, Telling told
-		}
-		return
-	}
-}
-
-// original is the evidence that the operation which one repeats has a remote job.
-func original(op Operation) Evidence {
-	return Evidence{
-		Kind: EvidenceOriginal, RemoteJobID: cmp.Or(op.LateRemoteJobID, op.RemoteJobID),
-		Raw: fmt.Appendf(nil, "operation %q, whose request this one repeats, has a remote job after all", op.OperationID),
-	}
 }
 
 func (m *Machine) note(ctx context.Context, id string, e Evidence) (Operation, error) {
@@ -161,56 +129,4 @@ func (m *Machine) Cancel(ctx context.Context, id string, d Decision) (Operation,
 		return denied.Seen, nil
 	}
 	return ended, err
-}
-
-// Redo prepares a new operation with the request of one that ended without a result, linked to it; the old one stays
-// as it is. Of an abandoned one it is allowed only under the guards of ReviewNotCreated. An operation can be redone
-// once: a further try redoes the new one.
-func (m *Machine) Redo(ctx context.Context, id, newID string, d Decision, override bool) (Prepared, error) {
-	old, err := m.Get(ctx, id)
-	if err != nil {
-		return Prepared{}, err
-	}
-	request := Request{
-		OperationID: newID, Kind: old.Kind, Provider: old.Provider, Account: old.Account, Request: old.Request,
-		Priority: old.Priority, WantsDelivery: old.WantsDelivery, CanInvestigate: old.CanInvestigate,
-		ObserveDeadline:  time.Duration(old.ObserveDeadlineMS) * time.Millisecond,
-		NotFoundGrace:    time.Duration(old.NotFoundGraceMS) * time.Millisecond,
-		Quarantine:       time.Duration(old.QuarantineMS) * time.Millisecond,
-		DeliveryAttempts: int(old.DeliveryAttemptsMax), RedoOf: id,
-	}
-	if err := request.Validate(); err != nil {
-		return Prepared{}, fmt.Errorf("redo operation %q: %w", id, err)
-	}
-	existing, err := m.Get(ctx, newID)
-	switch {
-	case err == nil && existing.RedoOf == id:
-		return m.repeating(ctx, id, Prepared{Operation: existing})
-	case err == nil:
-		return Prepared{}, &ConflictError{OperationID: newID, Differs: []string{"redo_of"}, Existing: existing}
-	case !errors.Is(err, ErrNotFound):
-		return Prepared{}, err
-	}
-	p := d.params(id)
-	p["detail"] = transitions.TextValue("as " + newID)
-	if override {
-		p["override"] = transitions.BoolValue(true)
-	}
-	if _, err := m.Fire(ctx, "redo", p); err != nil {
-		return Prepared{}, err
-	}
-	prepared, err := m.Prepare(ctx, request)
-	if err != nil {
-		return prepared, err
-	}
-	return m.repeating(ctx, id, prepared)
-}
-
-// repeating looks at the old operation once more: evidence that came between the two events did not find the new one.
-func (m *Machine) repeating(ctx context.Context, oldID string, p Prepared) (Prepared, error) {
-	old, err := m.Get(ctx, oldID)
-	if err == nil && (old.Marked() || old.LateRemoteJobID != "") && !p.Operation.Finished() && !p.Operation.DuplicateSuspected {
-		p.Operation, err = m.note(ctx, p.Operation.OperationID, original(old))
-	}
-	return p, err
 }

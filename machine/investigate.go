@@ -8,9 +8,10 @@ import (
 	"github.com/fencerow/fencerow/transitions"
 )
 
-// The kinds of evidence that come of asking the remote. The table looks at neither: what is to count as a job of the
-// operation is noted as EvidenceAccepted.
+// The kinds of evidence that come of asking the remote. The table looks at none of them: what is to count as a job of the
+// operation is noted as EvidenceAccepted. A decision about many leaves alone what has EvidenceFound.
 const (
+	EvidenceFound         = "found"         // a job that names the operation, and that could not be attached
 	EvidenceInvestigation = "investigation" // what was found, or answered, when a job was looked for
 	EvidenceCancel        = "cancel"        // what the remote answered to the wish that it cancel a job
 )

@@ -55,6 +55,8 @@ type Machine struct {
 	clock  func() instant
 	claims map[string]string // action → claim event
 	told   func(event, id string, err error)
+
+	notices *keyed // by operation: what remotes say of one is kept one after the other
 }
 
 // New makes a machine on a store.
@@ -66,7 +68,7 @@ func New(store Store, cfg Config) (*Machine, error) {
 	if cfg.Margin < 0 || cfg.Margin >= cfg.TTL/2 {
 		return nil, fmt.Errorf("margin of %s does not fit a lease of %s: it must be less than half of it", cfg.Margin, cfg.TTL)
 	}
-	m := &Machine{store: store, cfg: cfg, clock: readClocks, claims: map[string]string{}, told: func(string, string, error) {}}
+	m := &Machine{notices: &keyed{}, store: store, cfg: cfg, clock: readClocks, claims: map[string]string{}, told: func(string, string, error) {}}
 	for _, r := range store.Program().Rules {
 		if r.IsClaim() {
 			m.claims[r.Action] = r.Event

@@ -160,20 +160,32 @@ func (m *Machine) notified(ctx context.Context, op Operation, n Notice, detail s
 }
 
 // noteOnce keeps a notice as evidence of an operation, unless it is there: each one more would deny a reviewer's
-// decision once.
+// decision once. Equal calls that come at once to one process wait for each other. What repeats the operation is marked
+// before the notice is said to be stored, so that a remote whose call failed calls again.
 func (m *Machine) noteOnce(ctx context.Context, op Operation, n Notice) (Noticed, error) {
+	unlock, err := m.notices.lock(ctx, op.OperationID)
+	if err != nil {
+		return Noticed{}, err
+	}
+	defer unlock()
 	there, err := m.store.Evidence(ctx, op.OperationID)
 	if err != nil {
 		return Noticed{}, fmt.Errorf("read the evidence of operation %q: %w", op.OperationID, err)
 	}
-	if n.among(there) {
-		return Noticed{NoticeKnown, op}, nil
+	fate := NoticeKnown
+	if !n.among(there) {
+		fate = NoticeNoted
+		op, err = m.note(ctx, op.OperationID, Evidence{Kind: kindOf(n.Says), RemoteJobID: n.RemoteJobID, Raw: n.Snapshot})
+		if err != nil {
+			return Noticed{}, err
+		}
 	}
-	after, err := m.Note(ctx, op.OperationID, Evidence{Kind: kindOf(n.Says), RemoteJobID: n.RemoteJobID, Raw: n.Snapshot})
-	if err != nil {
-		return Noticed{}, err
+	if op.OutcomeContradicted {
+		if _, err := m.markRepeated(ctx, op); err != nil {
+			return Noticed{}, err
+		}
 	}
-	return Noticed{NoticeNoted, after}, nil
+	return Noticed{fate, op}, nil
 }
 
 // among reports whether a notice adds nothing to some evidence: a pending one once anything of its job is there, an end

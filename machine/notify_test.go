@@ -1,13 +1,18 @@
 package machine_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -345,4 +350,88 @@ func TestAJobThatNobodyKnowsIsACandidate(t *testing.T) {
 			t.Errorf("candidates once job-2 was told of: %+v, want none", got)
 		}
 	})
+}
+
+// A remote that calls with the same large words again adds nothing, and neither does what is matched later: what is cut to
+// be kept is cut to the same (B59).
+func TestLargeWordsThatComeAgainAreKeptOnce(t *testing.T) {
+	for _, size := range []int{machine.MaxRaw - 1, machine.MaxRaw, machine.MaxRaw + 1, machine.MaxRaw + 20, 80_000, 300_000, 5 << 20} {
+		m := submittedOn(t, &wire{})
+		large := said("failed", strings.Repeat("x", size))
+		fates := notify(t, m, said("succeeded", "done"), large, large, large)
+		want := []machine.Fate{machine.NoticeApplied, machine.NoticeNoted, machine.NoticeKnown, machine.NoticeKnown}
+		if diff := cmp.Diff(want, fates); diff != "" {
+			t.Errorf("%d bytes (-want +got):\n%s", size, diff)
+		}
+	}
+}
+
+// What was told early, at length and otherwise than it ended, is matched once, however often the reconciler looks.
+func TestLargeWordsThatCameEarlyAreMatchedOnce(t *testing.T) {
+	w := &wire{}
+	m, l := begunOn(t, w)
+	notify(t, m, said("succeeded", "done"), said("failed", strings.Repeat("x", 300_000)))
+	if _, err := m.Accepted(t.Context(), l, "job-1", nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		if _, err := m.Match(t.Context(), remoteOf, "job-1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	op, err := m.Get(t.Context(), "a")
+	if err != nil || op.EvidenceSeq != 1 {
+		t.Errorf("it has %d pieces of evidence, %v; want one", op.EvidenceSeq, err)
+	}
+}
+
+// slowly is a store whose evidence takes a moment to be read.
+type slowly struct{ machine.Store }
+
+func (s slowly) Evidence(ctx context.Context, id string) ([]machine.EvidenceEntry, error) {
+	there, err := s.Store.Evidence(ctx, id)
+	time.Sleep(time.Millisecond) // sleep: synthetic
+	return there, err
+}
+
+// Sixteen equal calls at once are one piece of evidence: each more would deny a reviewer's decision (B59).
+func TestEqualCallsAtOnceAreKeptOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := submittedOn(t, &wire{})
+		notify(t, m, said("succeeded", "done"))
+		m = m.In(slowly{m.Store()})
+		var all sync.WaitGroup
+		for range 16 {
+			all.Go(func() {
+				if _, err := m.Notify(t.Context(), said("failed", "no")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		op, err := m.Get(t.Context(), "a")
+		if err != nil || op.EvidenceSeq != 1 {
+			t.Errorf("it has %d pieces of evidence, %v; want one", op.EvidenceSeq, err)
+		}
+	})
+}
+
+// What is cut says how much of the whole is missing, fits, and is left alone by who cuts it again (C3).
+func TestWhatIsCutStaysAsItIsCut(t *testing.T) {
+	for _, size := range []int{0, 1, 99, 100, 101, 120, 200, 1000, 5 << 20} {
+		once := machine.Bounded(bytes.Repeat([]byte("x"), size), 100)
+		again := machine.Bounded(once, 100)
+		if len(once) > 100 || !bytes.Equal(once, again) {
+			t.Errorf("%d bytes are cut to %d, and those to %d", size, len(once), len(again))
+		}
+		kept, told, cut := strings.Cut(string(once), "… (")
+		missing, _ := strconv.Atoi(strings.TrimSuffix(told, " more bytes)"))
+		if len(kept)+missing != size || cut != (size > 100) {
+			t.Errorf("of %d bytes %d are kept, and %q is told of the rest", size, len(kept), told)
+		}
+		text := machine.Text(strings.Repeat("ä", size))
+		if len(text) > machine.MaxDetail || text != machine.Text(text) || !utf8.ValidString(text) {
+			t.Errorf("%d umlauts are cut to %d bytes, and those to %d", size, len(text), len(machine.Text(text)))
+		}
+	}
 }

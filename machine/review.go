@@ -68,6 +68,9 @@ func (r Review) params() (transitions.Params, error) {
 // Decide fires a reviewer's decision. It is denied where a guard does not hold, where the row moved since it was looked
 // at or where evidence came; the *DeniedError then says what happened since. Of a decision that is sent twice one is
 // applied.
+//
+// A marked operation that is prepared is recalled before its marks are cleared, as the reconciler would have done: it is
+// uncertain then, and only ChoiceNotCreated sends it.
 func (m *Machine) Decide(ctx context.Context, r Review) (Operation, error) {
 	r, err := m.withKept(ctx, r)
 	if err != nil {
@@ -77,7 +80,37 @@ func (m *Machine) Decide(ctx context.Context, r Review) (Operation, error) {
 	if err != nil {
 		return Operation{}, err
 	}
+	if r.Choice == ChoiceAcknowledge {
+		if err := m.recall(ctx, r); err != nil {
+			return Operation{}, err
+		}
+	}
 	return m.decide(ctx, r.Event(), r.Seen, params)
+}
+
+// recalled is the event that takes back what was believed not to exist.
+const recalled = "evidence_recalled"
+
+// recall takes an operation back whose marks a reviewer is about to clear: with the marks gone nothing would keep it from
+// being sent, and to have seen them is no proof. Where it holds a lease the decision is denied; it was not begun, since
+// the marks forbid that.
+func (m *Machine) recall(ctx context.Context, r Review) error {
+	if m.store.Program().Rule(recalled) == nil {
+		return nil // a table of one's own
+	}
+	op, err := m.Get(ctx, r.OperationID)
+	if err != nil || op.Phase != transitions.Prepared || !op.Marked() || op.EvidenceSeq != r.Seen.EvidenceSeq {
+		return err
+	}
+	_, err = m.Fire(ctx, recalled, transitions.Params{"operation_id": transitions.TextValue(op.OperationID)})
+	denied, ok := IsDenied(err)
+	switch {
+	case !ok:
+		return err
+	case denied.Seen.Phase != transitions.Prepared || !denied.Seen.Marked():
+		return nil // somebody else did
+	}
+	return &DeniedError{Event: r.Event(), OperationID: op.OperationID, Failed: denied.Failed, Seen: denied.Seen}
 }
 
 // withKept adds the values that are known of the job that is attached. They cannot change between this look and the
@@ -142,10 +175,23 @@ func (m *Machine) Preview(ctx context.Context, r Review) (Preview, error) {
 		}
 		taken = holder != nil && OperationOf(m.store.Program(), holder).OperationID != op.OperationID
 	}
-	v := m.store.Program().Eval(r.Event(), op.Row(), params, transitions.World{
+	v := judged(m.store.Program(), r, op, params, transitions.World{
 		Now: now.UnixMicro(), Taken: func(string, string, string) bool { return taken },
 	})
 	return Preview{r.Event(), v.Failed, op, OperationOf(m.store.Program(), v.Row), now}, nil
+}
+
+// judged evaluates what Decide would do.
+func judged(p *transitions.Program, r Review, op Operation, params transitions.Params, w transitions.World) transitions.Verdict {
+	row := op.Row()
+	if r.Choice == ChoiceAcknowledge && op.Phase == transitions.Prepared && op.Marked() && p.Rule(recalled) != nil {
+		back := p.Eval(recalled, row, transitions.Params{"operation_id": transitions.TextValue(op.OperationID)}, w)
+		if !back.Applied {
+			return back
+		}
+		row = back.Row
+	}
+	return p.Eval(r.Event(), row, params, w)
 }
 
 // Choice is what one choice would come to now.
@@ -171,7 +217,7 @@ func choicesOf(p *transitions.Program, op Operation, now time.Time) []Choice {
 		if err != nil || p.Rule(r.Event()) == nil {
 			continue // a table of one's own
 		}
-		c := Choice{Name: name, Refused: p.Eval(r.Event(), op.Row(), params, transitions.World{Now: now.UnixMicro()}).Failed}
+		c := Choice{Name: name, Refused: judged(p, r, op, params, transitions.World{Now: now.UnixMicro()}).Failed}
 		if len(c.Refused) == 1 && c.Refused[0] == "quarantine_over" {
 			c.From = op.QuarantineUntil
 		}

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fencerow/fencerow/transitions"
@@ -103,7 +104,11 @@ func (m *Machine) decidePage(ctx context.Context, b Bulk, ops []Operation, resul
 			return true, nil
 		}
 		r := Review{Choice: b.Choice, OperationID: op.OperationID, Decision: Decision{op.Seen(), b.Reviewer, b.Reason}}
-		if guard := m.keptOut(r, op, now); guard != "" {
+		guard, err := m.keptOut(ctx, r, op, now)
+		if err != nil {
+			return false, err
+		}
+		if guard != "" {
 			result.keep(guard, op)
 			continue
 		}
@@ -111,7 +116,7 @@ func (m *Machine) decidePage(ctx context.Context, b Bulk, ops []Operation, resul
 			result.Decided++
 			continue
 		}
-		_, err := m.Decide(ctx, r)
+		_, err = m.Decide(ctx, r)
 		if denied, ok := IsDenied(err); ok {
 			result.Denied = append(result.Denied, denied)
 			continue
@@ -124,19 +129,33 @@ func (m *Machine) decidePage(ctx context.Context, b Bulk, ops []Operation, resul
 	return b.Limit > 0 && result.Decided == b.Limit, nil
 }
 
+// KeptFound is what an operation is left alone for of which an investigator found a job that could not be attached: a person
+// has to look at it. It is no guard.
+const KeptFound = "no_job_found"
+
 // keptOut names the guard for which an operation is left alone, "" if it is decided about.
-func (m *Machine) keptOut(r Review, op Operation, now time.Time) string {
+func (m *Machine) keptOut(ctx context.Context, r Review, op Operation, now time.Time) (string, error) {
 	if op.LateRemoteJobID != "" {
-		return "no_late_remote_job_id"
+		return "no_late_remote_job_id", nil
 	}
 	params, err := r.params()
 	if err != nil {
-		return err.Error()
+		return err.Error(), nil
 	}
 	if failed := m.store.Program().Eval(r.Event(), op.Row(), params, transitions.World{Now: now.UnixMicro()}).Failed; len(failed) > 0 {
-		return failed[0]
+		return failed[0], nil
 	}
-	return ""
+	if op.EvidenceSeq == 0 {
+		return "", nil
+	}
+	evidence, err := m.store.Evidence(ctx, op.OperationID)
+	if err != nil {
+		return "", fmt.Errorf("read the evidence of operation %q: %w", op.OperationID, err)
+	}
+	if slices.ContainsFunc(evidence, func(e EvidenceEntry) bool { return e.Kind == EvidenceFound }) {
+		return KeptFound, nil
+	}
+	return "", nil
 }
 
 func (r *BulkResult) keep(guard string, op Operation) {

@@ -296,3 +296,24 @@ func (p *preparing) ApplyMany(ctx context.Context, event string, params []transi
 	}
 	return p.Store.ApplyMany(ctx, event, params)
 }
+
+// A decision about many leaves alone what a job was found of that could not be attached: a person has to look at that job.
+func TestADecisionAboutManyLeavesAloneWhatAJobWasFoundOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		d.uncertain("a", "b", "c")
+		d.note("a", machine.Evidence{Kind: machine.EvidenceFound, Raw: []byte(`id " ", names operation "a"`)})
+		d.note("b", machine.Evidence{Kind: machine.EvidenceInvestigation, Raw: []byte("the list")})
+		time.Sleep(11 * time.Minute) // sleep: synthetic
+		done, err := d.DecideAll(t.Context(), outage(machine.ChoiceNotCreated, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]int{machine.KeptFound: 1}, done.Kept); diff != "" || done.Decided != 2 {
+			t.Errorf("%d were decided; left alone (-want +got):\n%s", done.Decided, diff)
+		}
+		if a := d.op("a"); a.Phase != transitions.Uncertain {
+			t.Errorf("a is %s", a.Phase)
+		}
+	})
+}

@@ -95,7 +95,7 @@ func (m *Machine) Known(ctx context.Context, ops ...Operation) (ReviewPage, erro
 		}
 		w.tell(m.store.Program())
 		for _, c := range candidates[Who{op.Provider, op.Account}] {
-			if seeksJob(op) && !c.Last.Before(op.SubmittedAt) && len(w.Candidates) < candidatesShown {
+			if seeksJob(op) && !c.Last.Before(op.sentSince()) && len(w.Candidates) < candidatesShown {
 				w.Candidates = append(w.Candidates, c)
 			}
 		}
@@ -142,6 +142,15 @@ func seeksJob(op Operation) bool {
 	return op.Phase == transitions.Uncertain && op.RemoteJobID == "" && op.LateRemoteJobID == "" && !op.SubmittedAt.IsZero()
 }
 
+// sentSince is a time before which the operation had no remote job. SubmittedAt is that of its last request: of one that
+// was sent before, and said not to be created, the job may be older.
+func (o Operation) sentSince() time.Time {
+	if o.Attempts > 1 {
+		return o.CreatedAt
+	}
+	return o.SubmittedAt
+}
+
 // candidates looks for the jobs of operations that have none, once for each provider and account, of which it looks at
 // the first few: nearly always there is one.
 func (m *Machine) candidates(ctx context.Context, ops []Operation) (map[Who][]Candidate, error) {
@@ -149,8 +158,8 @@ func (m *Machine) candidates(ctx context.Context, ops []Operation) (map[Who][]Ca
 	for _, op := range ops {
 		who := Who{op.Provider, op.Account}
 		first, known := since[who]
-		if seeksJob(op) && (known && op.SubmittedAt.Before(first) || !known && len(since) < candidatesOf) {
-			since[who] = op.SubmittedAt
+		if seeksJob(op) && (known && op.sentSince().Before(first) || !known && len(since) < candidatesOf) {
+			since[who] = op.sentSince()
 		}
 	}
 	found := map[Who][]Candidate{}

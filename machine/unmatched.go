@@ -59,7 +59,8 @@ const (
 
 // Candidates lists up to limit remote jobs that an operation of a provider and account may have started: those of which
 // the remote has told since a time, the one it told of soonest after it first. For an uncertain operation that holds
-// neither a remote job id nor a late one, since is its SubmittedAt: what the remote told of before that is not its job.
+// neither a remote job id nor a late one, since is its SubmittedAt, or its CreatedAt if it was sent more than once: what
+// the remote told of before that is not its job.
 func (m *Machine) Candidates(ctx context.Context, who Who, since time.Time, limit int) ([]Candidate, error) {
 	found := map[string]Candidate{}
 	q := UnmatchedQuery{Newest: true, Limit: candidatesPage}

@@ -19,10 +19,16 @@ const (
 )
 
 // Begin makes the intent to send durable. Only a nil error allows the request to be sent, once, while Lease.Left says
-// that there is time (contract B1). An unknown answer is resolved through history before the lease's own end.
+// that there is time (contract B1). An unknown answer is resolved through history before the lease's own end. What repeats
+// an operation that turned out to have a remote job is marked first, and so denied.
 func (m *Machine) Begin(ctx context.Context, l *Lease) (Operation, error) {
 	if l.Left() <= 0 {
 		return Operation{}, &LeaseError{l.Operation.OperationID}
+	}
+	if l.Operation.RedoOf != "" {
+		if err := m.lookBack(ctx, l.Operation); err != nil {
+			return Operation{}, err
+		}
 	}
 	op, err := m.surely(ctx, l, "submit_begin", l.params())
 	if err != nil {
@@ -159,17 +165,25 @@ func Text(s string) string {
 	if len(s) <= MaxDetail {
 		return s
 	}
-	cut := MaxDetail
-	for !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return fmt.Sprintf("%s… (%d more bytes)", s[:cut], len(s)-cut)
+	return string(cutShort(s, MaxDetail, func(cut int) bool { return utf8.RuneStart(s[cut]) }))
 }
 
-// Bounded cuts b to limit bytes and says how many there were more. Nil stays nil.
+// Bounded cuts b to at most limit bytes, of which the last say how many there were more. What it gives it leaves as it
+// is. Nil stays nil.
 func Bounded(b []byte, limit int) []byte {
 	if len(b) <= limit {
 		return b
 	}
-	return fmt.Appendf(b[:limit:limit], "… (%d more bytes)", len(b)-limit)
+	return cutShort(b, limit, func(int) bool { return true })
 }
+
+// cutShort keeps as much as fits beside the number of the rest, up to a place where it may be cut.
+func cutShort[T string | []byte](all T, limit int, may func(cut int) bool) []byte {
+	cut := max(0, limit-len(rest(len(all))))
+	for cut > 0 && !may(cut) {
+		cut--
+	}
+	return append([]byte(all[:cut]), rest(len(all)-cut)...)
+}
+
+func rest(n int) string { return fmt.Sprintf("… (%d more bytes)", n) }

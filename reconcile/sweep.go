@@ -1,8 +1,8 @@
 // Package reconcile settles what is not known: it fires the events of those who are gone. Lapsed submissions, missing
 // remote job ids, overdue observations, recalled and late evidence, exhausted deliveries and asked-for cancels are each
 // one conditional statement of the transition table, which any number of processes may run at once; there is no
-// leader (contract D1). So is what a remote told of a job before the job's id was stored. What a statement finds already
-// settled it leaves alone.
+// leader (contract D1). So is what a remote told of a job before the job's id was stored, and so is a repetition of what
+// turned out to have a remote job marked. What a statement finds already settled it leaves alone.
 //
 // It guarantees that nothing is moved but by the table's guards. It does not look at the remote, and decides nothing
 // that a person must decide.
@@ -66,7 +66,7 @@ type Moved struct {
 func (r *Reconciler) Once(ctx context.Context) ([]Moved, error) {
 	moved, failed := r.sweep(ctx)
 	matched, err := r.match(ctx, &place{}, 0)
-	return append(moved, matched...), errors.Join(failed, err)
+	return append(moved, matched...), errors.Join(failed, err, r.mark(ctx, &machine.ReviewCursor{}, 0))
 }
 
 func (r *Reconciler) sweep(ctx context.Context) ([]Moved, error) {
@@ -104,10 +104,11 @@ func (r *Reconciler) sweep(ctx context.Context) ([]Moved, error) {
 // is no burden where there is much of it.
 func (r *Reconciler) Run(ctx context.Context) {
 	var at place
+	var marked machine.ReviewCursor
 	for {
 		_, failed := r.sweep(ctx)
 		_, err := r.match(ctx, &at, matchPages)
-		if err = errors.Join(failed, err); err != nil && ctx.Err() == nil {
+		if err = errors.Join(failed, err, r.mark(ctx, &marked, markPages)); err != nil && ctx.Err() == nil {
 			r.options.Log.Warn("sweep did not run; it is tried again", "error", err)
 		}
 		select {

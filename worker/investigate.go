@@ -97,7 +97,13 @@ func judgeFindings(op machine.Operation, f Findings, err error) verdict {
 	for _, found := range f.Found {
 		if why := unfit(op, found); why != "" {
 			v := verdict{reason: "a find is not fit", detail: why}
-			v.note(machine.EvidenceInvestigation, f.Found)
+			for _, f := range f.Found[:min(len(f.Found), maxNoted)] {
+				kind := machine.EvidenceInvestigation
+				if f.OperationID == op.OperationID {
+					kind = machine.EvidenceFound
+				}
+				v.note(kind, []Find{f})
+			}
 			return v
 		}
 		if !slices.ContainsFunc(own, func(o Find) bool { return o.RemoteJobID == found.RemoteJobID }) {
@@ -170,7 +176,7 @@ func (w *Worker) conclude(l *machine.Lease, looked int, v verdict, raw []byte) {
 			return
 		}
 		v = verdict{reason: "another operation holds the find", detail: fmt.Sprintf("another operation of this provider and account holds the job %q that was found; %s", found.RemoteJobID, how.Raw)}
-		v.note(machine.EvidenceInvestigation, []Find{found})
+		v.note(machine.EvidenceAccepted, []Find{found}) // as of an answer that names it: past it nothing is sent
 	}
 	for _, e := range v.evidence {
 		w.keep(w.last, l, e)

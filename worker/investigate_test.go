@@ -131,17 +131,17 @@ func TestOnlyOneUnambiguousFindIsAttached(t *testing.T) {
 			evidence: []string{"investigation  the list", `investigation job-1 names operation "b", matched by /op = b`}},
 		{name: "one, and one of another operation", investigate: finds(good, find("job-2", "b", "/op = b")), phase: "uncertain", next: "investigate",
 			told: `a find is not fit: the job "job-2" names the operation "b"`,
-			evidence: []string{"investigation  the list", `investigation job-1 names operation "a", matched by /op = a`,
+			evidence: []string{"investigation  the list", `found job-1 names operation "a", matched by /op = a`,
 				`investigation job-2 names operation "b", matched by /op = b`}},
 		{name: "one that names no operation", investigate: finds(find("job-1", "", "a guess")), phase: "uncertain", next: "investigate",
 			told:     `a find is not fit: the job "job-1" names the operation ""`,
 			evidence: []string{"investigation  the list", `investigation job-1 names operation "", matched by a guess`}},
 		{name: "one that does not say how", investigate: finds(find("job-1", "a", " ")), phase: "uncertain", next: "investigate",
 			told:     `a find is not fit: the find of job "job-1" does not say how it was matched`,
-			evidence: []string{"investigation  the list", `investigation job-1 names operation "a", matched by  `}},
+			evidence: []string{"investigation  the list", `found job-1 names operation "a", matched by  `}},
 		{name: "a blank id", investigate: finds(find(" \u200b", "a", "/op = a")), phase: "uncertain", next: "investigate",
 			told:     `a find is not fit: a job was found whose id cannot be one: " \u200b"`,
-			evidence: []string{"investigation  the list", `investigation  id " \u200b", names operation "a", matched by /op = a`}},
+			evidence: []string{"investigation  the list", `found  id " \u200b", names operation "a", matched by /op = a`}},
 		{name: "no means to look", investigate: cannot(fmt.Errorf("no list: %w", errors.ErrUnsupported)), phase: "uncertain", next: "review",
 			told: "nobody here can look: no list: unsupported operation", evidence: []string{}},
 	} {
@@ -257,7 +257,8 @@ func TestTheScheduleBeginsAnewWhenAnOperationBecomesUncertainAgain(t *testing.T)
 	})
 }
 
-// Contract D4, B8: an id that another operation holds is not attached twice; it is evidence.
+// Contract D4, B8: an id that another operation holds is not attached twice; it is evidence, past which nothing is sent,
+// and a reviewer looks at both.
 func TestAFindThatAnotherOperationHoldsIsInconclusive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -269,15 +270,20 @@ func TestAFindThatAnotherOperationHoldsIsInconclusive(t *testing.T) {
 		b.lost("b")
 		b.run(30 * time.Second)
 		op := b.get("b")
-		if diff := cmp.Diff([]any{"same", "uncertain", "investigate", "", ""}, []any{b.get("a").RemoteJobID, op.Phase, op.NextAction, op.RemoteJobID, op.LateRemoteJobID}); diff != "" {
+		if diff := cmp.Diff([]any{"same", "uncertain", "review", "", "same"}, []any{b.get("a").RemoteJobID, op.Phase, op.NextAction, op.RemoteJobID, op.LateRemoteJobID}); diff != "" {
 			t.Error(diff)
 		}
 		told := `another operation holds the find: another operation of this provider and account holds the job "same" that was found; matched by /op`
-		if diff := cmp.Diff([]string{told}, b.events("b", "investigate_inconclusive")); diff != "" {
+		again := `an id came to light: the remote job id "same" came to light before this look`
+		if diff := cmp.Diff([]string{told, again}, b.events("b", "investigate_inconclusive")); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff([]string{`investigation same names operation "b", matched by /op`}, b.evidence("b")); diff != "" {
+		if diff := cmp.Diff([]string{`accepted same names operation "b", matched by /op`}, b.evidence("b")); diff != "" {
 			t.Error(diff)
+		}
+		_, err := b.m.ReviewNotCreated(t.Context(), "b", machine.Decision{Seen: op.Seen(), Reviewer: "ann", Reason: "tired"}, true)
+		if denied, ok := machine.IsDenied(err); !ok || !denied.Only("no_late_remote_job_id") {
+			t.Errorf("not created, though a job names it: got %v, want a denial", err)
 		}
 	})
 }

@@ -234,6 +234,8 @@ func effect(op machine.Operation) string {
 		return now + "; the next worker observes its remote job"
 	case op.NextAction == transitions.Deliver:
 		return now + "; the next worker delivers its result"
+	case op.Phase == transitions.Uncertain && op.LateRemoteJobID != "" && op.RemoteJobID == "" && !op.Marked():
+		return now + "; the reconciler attaches remote job " + op.LateRemoteJobID + ", if no other operation holds it: abandon it or attach another before, if it is not the one"
 	case op.Finished():
 		return now + "; nothing is left to do"
 	}
