@@ -104,6 +104,27 @@ func evidenceReplaced(s *suite) {
 	s.sameEvidence("a", machine.EvidenceEntry{
 		OperationID: "a", Provider: provider, Account: account, Kind: "replaced", RemoteJobID: "job-old", Revision: 3,
 	})
+	s.put(s.row("b", transitions.Uncertain, s.leased(), values{"remote_job_id": "job-then", "next_action": transitions.Investigate}))
+	s.must("investigate_found", "b", held, values{"remote_job_id": "job-now", "reason": "matched by its name"})
+	s.sameEvidence("b", machine.EvidenceEntry{
+		OperationID: "b", Provider: provider, Account: account, Kind: "replaced", RemoteJobID: "job-then", Revision: 3,
+	})
+}
+
+// lateIDElsewhere: whether a late id is taken is asked of its own provider and account alone, and not of the row itself.
+func lateIDElsewhere(s *suite) {
+	late := values{"late_remote_job_id": "job-1", "due_at": s.now.Add(-time.Minute)}
+	s.put(
+		s.row("there", transitions.Observing, values{"remote_job_id": "job-1", "account": "other"}),
+		s.row("print", transitions.Observing, values{"remote_job_id": "job-1", "provider": "print"}),
+		s.row("a", transitions.Uncertain, late),
+		s.row("b", transitions.Uncertain, late, values{"account": "third"}),
+		s.row("c", transitions.Uncertain, late, values{"account": "other"}),
+	)
+	s.must("evidence_attach", "a")
+	s.has("a", values{"phase": transitions.Submitted, "remote_job_id": "job-1"})
+	s.denied("evidence_attach", "c", []string{"remote_job_id_free"})
+	s.same("attached by a sweep", []string{"b"}, s.take("evidence_attach", 10))
 }
 
 func remoteIDUnique(s *suite) {
@@ -120,13 +141,17 @@ func remoteIDUnique(s *suite) {
 	s.must("evidence_noted", "a", held, values{"kind": "accepted", "remote_job_id": "Job-1"})
 	s.must("submit_unknown", "a", held, values{"reason": "remote_id_taken"})
 	s.has("a", values{"phase": transitions.Uncertain, "uncertain_reason": "remote_id_taken", "late_remote_job_id": "Job-1"})
-	for id, want := range map[string]string{"Job-1": "holder", "job-1": "c", "JOB-1": ""} {
-		row, err := s.Store.Find(s.ctx, provider, account, id)
+	s.put(s.row("d", transitions.Observing, values{"remote_job_id": "Job-1", "provider": "print"}))
+	for _, c := range []struct{ provider, account, id, want string }{
+		{provider, account, "Job-1", "holder"}, {provider, account, "job-1", "c"}, {provider, account, "JOB-1", ""},
+		{provider, "other", "Job-1", "b"}, {"print", account, "Job-1", "d"}, {"print", "other", "Job-1", ""},
+	} {
+		row, err := s.Store.Find(s.ctx, c.provider, c.account, c.id)
 		if err != nil {
 			s.Fatal(err)
 		}
-		if got := machine.OperationOf(s.p, s.orBlank(row)).OperationID; got != want {
-			s.Errorf("the operation that holds %q: got %q, want %q", id, got, want)
+		if got := machine.OperationOf(s.p, s.orBlank(row)).OperationID; got != c.want {
+			s.Errorf("the operation of %s/%s that holds %q: got %q, want %q", c.provider, c.account, c.id, got, c.want)
 		}
 	}
 }

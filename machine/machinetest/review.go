@@ -145,6 +145,23 @@ func recentOfEach(s *suite) {
 	}
 	s.same("evidence", []string{"a note-2 15 bytes and 5", "a note-3 15 bytes and 15"}, got)
 
+	// Of several requests the last counts, and of several ways to uncertain too.
+	s.must("review_not_created", "b", values{"revision": 1, "evidence_seq": 0, "reviewer": "ann", "reason": "looked", "override": true})
+	s.must("dispatch_claim", "b", claiming)
+	s.must("submit_begin", "b", values{"owner": "w2", "revision": 3})
+	s.must("submit_unknown", "b", values{"owner": "w2", "revision": 3, "reason": "no_response"})
+	for range 3 {
+		s.must("evidence_noted", "b", values{"kind": "note"})
+	}
+	if history, _, err = s.Store.Recent(s.ctx, 2, 15, "b"); err != nil {
+		s.Fatal(err)
+	}
+	got = []string{}
+	for _, h := range history {
+		got = append(got, fmt.Sprintf("%s under %d", h.Event, h.Revision))
+	}
+	s.same("history of what was sent twice", []string{"submit_begin under 3", "submit_unknown under 3", "evidence_noted under 3", "evidence_noted under 3"}, got)
+
 	history, evidence, err = s.Store.Recent(s.ctx, 2, 15)
 	if err != nil || len(history)+len(evidence) != 0 {
 		s.Errorf("of no operations: %d and %d, %v", len(history), len(evidence), err)

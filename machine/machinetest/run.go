@@ -84,6 +84,7 @@ var clauses = []clause{
 	{"a second accepted id marks a duplicate", evidenceDuplicate},
 	{"an end that the outcome contradicts is marked", evidenceContradiction},
 	{"a replaced remote job id goes to evidence first", evidenceReplaced},
+	{"a late id is free or taken at its own provider and account", lateIDElsewhere},
 	{"evidence of no operation is kept once and found by its remote job", unmatchedKept},
 	{"evidence of no operation tells who knows its remote job by now", unmatchedHeld},
 	{"evidence of no operation pages in both directions and misses nothing", unmatchedPages},

@@ -59,6 +59,9 @@ func unmatchedKept(s *suite) {
 	s.noteUnmatched(whole, whole, raw, raw, none, none, empty, empty)
 	s.noteUnmatched(early("job-2", "pending", "x"), machine.EvidenceEntry{Provider: provider, Account: "other", Kind: "pending", RemoteJobID: "job-1"})
 	s.must("evidence_noted", "a", values{"kind": "accepted", "remote_job_id": "job-1", "raw": []byte("late")})
+	s.noteUnmatched(machine.EvidenceEntry{Provider: "print", Account: account, Kind: "pending", RemoteJobID: "job-1"})
+	s.same("the evidence of another account, and of another provider", []int{1, 1},
+		[]int{len(s.naming(provider, "other", "job-1")), len(s.naming("print", account, "job-1"))})
 	accepted := early("job-1", "accepted", "late")
 	accepted.OperationID = "a"
 	got := s.naming(provider, account, "job-1")
@@ -91,22 +94,19 @@ func unmatchedHeld(s *suite) {
 		s.row("ended", transitions.Terminal, values{"remote_job_id": "over", "outcome": "failed"}),
 		s.row("other", transitions.Observing, values{"remote_job_id": "theirs", "account": "other"}),
 		s.row("late", transitions.Uncertain),
+		s.row("away", transitions.Uncertain, values{"account": "other"}),
+		s.row("print", transitions.Uncertain, values{"provider": "print"}),
 	)
 	s.must("evidence_noted", "late", values{"kind": "accepted", "remote_job_id": "told"})
+	s.must("evidence_noted", "away", values{"kind": "accepted", "remote_job_id": "free"}) // another account's job
+	s.must("evidence_noted", "print", values{"kind": "accepted", "remote_job_id": "held"})
 	s.must("evidence_noted", "late", values{"kind": "note", "remote_job_id": "free"})
 	for _, id := range []string{"held", "over", "theirs", "told", "free"} {
 		s.noteUnmatched(early(id, "ended_succeeded", ""))
 	}
 	s.noteUnmatched(machine.EvidenceEntry{Provider: "print", Account: account, Kind: "pending", RemoteJobID: "free"},
 		early("free", "accepted", "")) // told to nobody
-	var got []string
-	for _, u := range s.unmatched(machine.UnmatchedQuery{}) {
-		got = append(got, fmt.Sprintf("%s/%s %s %s: held by %q, which ended %q, told %t", u.Provider, u.Account, u.RemoteJobID, u.Kind, u.Holder, u.Outcome, u.Told))
-		if u.At.Sub(s.now).Abs() > time.Hour {
-			s.Errorf("%s was noted at %s, now it is %s", u.RemoteJobID, u.At, s.now)
-		}
-	}
-	s.same("who knows the jobs", []string{
+	want := []string{
 		`video/main held ended_succeeded: held by "open", which ended "", told false`,
 		`video/main over ended_succeeded: held by "ended", which ended "failed", told false`,
 		`video/main theirs ended_succeeded: held by "", which ended "", told false`,
@@ -114,7 +114,18 @@ func unmatchedHeld(s *suite) {
 		`video/main free ended_succeeded: held by "", which ended "", told false`,
 		`print/main free pending: held by "", which ended "", told false`,
 		`video/main free accepted: held by "", which ended "", told false`,
-	}, got)
+	}
+	for _, newest := range []bool{false, true} {
+		var got []string
+		for _, u := range s.unmatched(machine.UnmatchedQuery{Newest: newest}) {
+			got = append(got, fmt.Sprintf("%s/%s %s %s: held by %q, which ended %q, told %t", u.Provider, u.Account, u.RemoteJobID, u.Kind, u.Holder, u.Outcome, u.Told))
+			if u.At.Sub(s.now).Abs() > time.Hour {
+				s.Errorf("%s was noted at %s, now it is %s", u.RemoteJobID, u.At, s.now)
+			}
+		}
+		s.same(fmt.Sprintf("who knows the jobs, newest first %t", newest), want, got)
+		slices.Reverse(want)
+	}
 }
 
 func unmatchedPages(s *suite) {

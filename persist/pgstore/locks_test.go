@@ -207,7 +207,7 @@ func TestEveryClaimAndSweepPassesByWhatIsLocked(t *testing.T) {
 		if err := f.put(f.ctx, first); err != nil {
 			t.Fatal(err)
 		}
-		f.exec(watcher, "UPDATE fencerow_operations SET due_at = clock_timestamp() - interval '1 hour', lease_until = NULL, lease_owner = NULL")
+		f.exec(watcher, "UPDATE fencerow_operations SET due_at = statement_timestamp() - interval '1 hour', lease_until = NULL, lease_owner = NULL")
 		f.exec(other, "BEGIN; "+lockRow)
 		defer f.exec(other, "ROLLBACK")
 		ctx, cancel := context.WithTimeout(f.ctx, 5*time.Second)
