@@ -70,7 +70,7 @@ func (h *Handler) accepted(s sending) (worker.Accepted, error) {
 	case err != nil:
 		return h.missingID(s, err.Error())
 	}
-	id, err := usableID(found)
+	id, err := h.usableID(found)
 	if err != nil {
 		return h.missingID(s, fmt.Sprintf("the id at %s is not usable: %v", h.spec.Submit.ID, err))
 	}
@@ -81,7 +81,7 @@ func (h *Handler) accepted(s sending) (worker.Accepted, error) {
 const maxKept = 8 << 10
 
 // kept gives the further values of an answer, or of an item of a list. One that is missing or no text is left out: the job exists without it.
-// One that holds a secret is kept without the secret.
+// One that holds a secret is kept without the secret, and no address is built from it then (Template.URL).
 func (h *Handler) kept(values map[string]Pointer, doc document) map[string]string {
 	var kept map[string]string
 	for name, at := range values {

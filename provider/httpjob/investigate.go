@@ -109,7 +109,7 @@ func (h *Handler) finds(s *Investigate, items []document, i worker.Investigation
 		if err != nil {
 			return nil, fmt.Errorf("a job matches, and its id cannot be read: %w", err)
 		}
-		id, err := usableID(at)
+		id, err := h.usableID(at)
 		if err != nil {
 			return nil, fmt.Errorf("a job matches, and its id at %s is not usable: %w", s.ID, err)
 		}

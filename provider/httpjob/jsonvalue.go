@@ -139,6 +139,15 @@ func (d document) words() string {
 // maxID is the longest remote job id that is taken.
 const maxID = 1024
 
+// usableID reads a remote job id, which must hold no secret: ids are shown, stored and sent as they are.
+func (h *Handler) usableID(d document) (string, error) {
+	id, err := usableID(d)
+	if err == nil && h.redact.holds(id) {
+		return "", errors.New("it holds a secret of the provider file")
+	}
+	return id, err
+}
+
 // usableID reads a remote job id: a string of 1 to 1024 visible ASCII characters, or a number digit by digit as it is
 // written. The number 0 is what servers write when they have no id, so it is none.
 func usableID(d document) (string, error) {

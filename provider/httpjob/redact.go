@@ -1,7 +1,6 @@
 package httpjob
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,45 +17,91 @@ const minSecret = 4
 
 // redactor cuts secrets out of what came back from a remote, which may well echo a request's headers.
 type redactor struct {
-	secrets  []string
-	replacer *strings.Replacer
+	first [256][]needle // by the byte that they begin with
 }
 
 func newRedactor(secrets []string) *redactor {
-	var forms []string
+	r := &redactor{}
+	known := map[needle]bool{}
 	for _, s := range secrets {
-		if len(s) >= minSecret {
-			forms = append(forms, variants(s)...)
+		if len(s) < minSecret {
+			continue
 		}
-	}
-	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
-	forms = slices.Compact(forms)
-	var pairs []string
-	for _, f := range forms {
-		pairs = append(pairs, f, redacted)
-	}
-	return &redactor{secrets: forms, replacer: strings.NewReplacer(pairs...)}
-}
-
-// text cuts every secret out of s.
-func (r *redactor) text(s string) string { return r.replacer.Replace(s) }
-
-// cut is text for an s that may itself have been cut, and a secret with it: a tail that begins one goes too.
-func (r *redactor) cut(s string) string {
-	s = r.text(s)
-	for _, secret := range r.secrets {
-		for n := min(len(secret)-1, len(s)); n >= minSecret; n-- {
-			if strings.HasSuffix(s, secret[:n]) {
-				s = s[:len(s)-n] + redacted
-				break
+		for _, n := range needles(s) {
+			if known[n] {
+				continue
+			}
+			known[n] = true
+			b := n.text[0]
+			r.first[b] = append(r.first[b], n)
+			if upper := b - 'a' + 'A'; n.fold && b >= 'a' && b <= 'z' {
+				r.first[upper] = append(r.first[upper], n)
 			}
 		}
 	}
-	return s
+	return r
 }
 
-// body cuts every secret out of b and bounds it: at most limit bytes are kept, and the number of the others is said.
+// text cuts every secret out of s.
+func (r *redactor) text(s string) string { return r.without(s, false) }
+
+// holds reports whether there is a secret in s.
+func (r *redactor) holds(s string) bool { return r.text(s) != s }
+
+// cut is text for an s that may itself have been cut, and a secret with it: a tail that begins one goes too.
+func (r *redactor) cut(s string) string { return r.without(s, true) }
+
+func (r *redactor) without(s string, tail bool) string {
+	var b strings.Builder
+	done := 0
+	for at := 0; at < len(s); {
+		end, cut := r.at(s, at)
+		switch {
+		case end > 0:
+			b.WriteString(s[done:at])
+			b.WriteString(redacted)
+			at += end
+			done = at
+		case cut && tail:
+			return b.String() + s[done:at] + redacted
+		default:
+			at++
+		}
+	}
+	if done == 0 {
+		return s
+	}
+	return b.String() + s[done:]
+}
+
+// at looks for secrets that begin at a place, and gives the length of the longest; cut means that the text ends within one.
+func (r *redactor) at(s string, at int) (end int, cut bool) {
+	meant := decode(s, at, encodings)
+	var tried [len(meant.all)]byte
+	for i, d := range meant.list() {
+		first := byte(d.char)
+		if !d.isByte {
+			var b [utf8.UTFMax]byte
+			utf8.EncodeRune(b[:], d.char)
+			first = b[0]
+		}
+		if tried[i] = first; slices.Contains(tried[:i], first) {
+			continue
+		}
+		for _, n := range r.first[first] {
+			e, c := n.match(s[at:])
+			end, cut = max(end, e), cut || c
+		}
+	}
+	return end, cut
+}
+
+// body cuts every secret out of b and bounds it: at most limit bytes are kept, and the number of the others is said. What
+// is far beyond the bound is not looked at.
 func (r *redactor) body(b []byte, limit int, unread int64) []byte {
+	whole := len(b)
+	b = b[:min(whole, 2*limit)]
+	unread += int64(whole - len(b))
 	s := r.cut(string(b))
 	if len(s) > limit {
 		unread += int64(len(s) - limit)

@@ -83,7 +83,14 @@ func (t Template) uses(name string) bool {
 
 // URL fills the placeholders in and gives the address. A placeholder that the template begins with is an address
 // itself, relative to base; every other value is escaped, so that it can add neither a path segment nor a parameter.
+// A kept value that a secret was cut out of is an error: what is left is another address.
 func (t Template) URL(base *url.URL, values map[string]string) (*url.URL, error) {
+	for _, p := range t.parts {
+		kept := p.name != "operation_id" && p.name != "kind" && p.name != "remote_job_id"
+		if kept && strings.Contains(values[p.name], redacted) {
+			return nil, fmt.Errorf("filling in %q: {%s} held a secret, which is not kept", t.text, p.name)
+		}
+	}
 	rest := t
 	var head string
 	if len(t.parts) > 0 && t.parts[0].name != "" {

@@ -3,70 +3,33 @@ package httpjob
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
-	"fmt"
-	"html"
-	"net/url"
-	"regexp"
+	"slices"
 	"strings"
 )
 
-var (
-	percentEscape = regexp.MustCompile(`%[0-9A-F]{2}`)
-	unicodeEscape = regexp.MustCompile(`\\u[0-9a-f]{4}`)
-)
+// needle is one way in which a remote may write a secret that it echoes. Each of its characters may be escaped, or not,
+// on its own: encoders differ in which ones they leave alone.
+type needle struct {
+	text string
+	fold bool // upper and lower case are the same
+}
 
-// variants are the ways in which a remote may write a secret that it echoes.
-func variants(s string) []string {
-	var forms []string
+// needles are s itself, its hex and its base64.
+func needles(s string) []needle {
+	var all []needle
 	for _, c := range []string{s, strings.ToLower(s), strings.ToUpper(s)} {
-		forms = append(forms, escaped(c)...)
-		digits := hex.EncodeToString([]byte(c))
-		forms = append(forms, digits, strings.ToUpper(digits))
+		all = append(all, needle{c, true}, needle{hex.EncodeToString([]byte(c)), true})
 	}
-	return append(forms, base64Forms(s)...)
-}
-
-// escaped are the ways to write s in JSON, in an address and in HTML.
-func escaped(s string) []string {
-	forms := []string{s, url.QueryEscape(s), url.PathEscape(s), html.EscapeString(s)}
-	if quoted, err := json.Marshal(s); err == nil {
-		inner := string(quoted[1 : len(quoted)-1])
-		plain := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(inner)
-		forms = append(forms, inner, plain)
+	for _, f := range base64Forms(s) {
+		all = append(all, needle{f, false})
 	}
-	forms = append(forms, strings.NewReplacer("&", "&amp;", `"`, "&quot;", "'", "&apos;", "<", "&lt;", ">", "&gt;").Replace(s))
-	for _, special := range []bool{true, false} {
-		forms = append(forms, each(s, special, "%%%02X", true), each(s, special, `\u%04x`, false),
-			each(s, special, "&#%d;", false), each(s, special, "&#x%x;", false), each(s, special, "&#x%X;", false))
-	}
-	for _, f := range forms {
-		forms = append(forms, strings.ReplaceAll(f, "/", `\/`), percentEscape.ReplaceAllStringFunc(f, strings.ToLower),
-			unicodeEscape.ReplaceAllStringFunc(f, func(e string) string { return `\u` + strings.ToUpper(e[2:]) }))
-	}
-	return forms
-}
-
-// each writes every character of s, or every one that is no ASCII letter or digit, in a format of its number.
-func each(s string, special bool, format string, bytewise bool) string {
-	var b strings.Builder
-	write := func(n rune) {
-		if special && n < 0x80 && isAlnum(byte(n)) {
-			b.WriteByte(byte(n))
-			return
-		}
-		fmt.Fprintf(&b, format, n)
-	}
-	for _, c := range s {
-		if !bytewise {
-			write(c)
-			continue
-		}
-		for _, one := range []byte(string(c)) {
-			write(rune(one))
+	for i, n := range all {
+		if n.fold {
+			all[i].text = lowerASCII(n.text)
 		}
 	}
-	return b.String()
+	slices.SortFunc(all, func(a, b needle) int { return strings.Compare(a.text, b.text) })
+	return slices.Compact(all)
 }
 
 // base64Forms are what becomes of s in the base64 of a text that has it at its end, or somewhere within: there its
@@ -80,11 +43,72 @@ func base64Forms(s string) []string {
 			within := e.EncodeToString(text)[shared : len(text)*8/6]
 			for _, f := range []string{padded, strings.TrimRight(padded, "="), within} {
 				if len(f) >= minSecret {
-					forms = append(forms, f, strings.ReplaceAll(f, "/", `\/`), url.QueryEscape(f),
-						percentEscape.ReplaceAllStringFunc(url.QueryEscape(f), strings.ToLower))
+					forms = append(forms, f)
 				}
 			}
 		}
 	}
 	return forms
+}
+
+// place is a position in a text, and how much of a needle stands before it.
+type place struct{ needle, text int }
+
+// match looks for the needle at the beginning of text and gives the end of the longest text that is it, or 0. cut means
+// that text ends within the needle, after at least minSecret of its characters.
+func (n needle) match(text string) (end int, cut bool) {
+	places := []place{{}}
+	for i := 0; i < len(places); i++ {
+		at := places[i]
+		if at.needle == len(n.text) {
+			end = max(end, at.text)
+			continue
+		}
+		cut = cut || at.needle >= minSecret && endsWithin(text[at.text:])
+		if at.text == len(text) {
+			continue
+		}
+		meant := decode(text, at.text, encodings)
+		for _, d := range meant.list() {
+			width := n.takes(at.needle, d)
+			next := place{at.needle + width, at.text + int(d.size)}
+			if width > 0 && !slices.Contains(places, next) {
+				places = append(places, next)
+			}
+		}
+	}
+	return end, cut
+}
+
+// takes gives how many bytes of the needle at k are the character d, 0 for none.
+func (n needle) takes(k int, d decoded) int {
+	if d.char < 0x80 || d.isByte {
+		b := byte(d.char)
+		if n.fold {
+			b = lowerByte(b)
+		}
+		if n.text[k] == b {
+			return 1
+		}
+		return 0
+	}
+	if c := string(d.char); strings.HasPrefix(n.text[k:], c) {
+		return len(c)
+	}
+	return 0
+}
+
+func lowerASCII(s string) string {
+	b := []byte(s)
+	for i := range b {
+		b[i] = lowerByte(b[i])
+	}
+	return string(b)
+}
+
+func lowerByte(b byte) byte {
+	if b >= 'A' && b <= 'Z' {
+		return b + 'a' - 'A'
+	}
+	return b
 }

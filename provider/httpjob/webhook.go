@@ -43,7 +43,7 @@ func (h *Handler) readCall(w *Webhook, body []byte) (machine.Notice, error) {
 	if err != nil {
 		return machine.Notice{}, fmt.Errorf("the remote job id: %w", err)
 	}
-	id, err := usableID(found)
+	id, err := h.usableID(found)
 	if err != nil {
 		return machine.Notice{}, fmt.Errorf("the remote job id at %s: %w", w.ID, err)
 	}
