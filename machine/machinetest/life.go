@@ -61,11 +61,11 @@ func preparesAgain(s *suite) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	var applied []bool
+	var got []string
 	for _, a := range answers {
-		applied = append(applied, a.Applied)
+		got = append(got, fmt.Sprintf("%s: applied %t, failed %v", machine.OperationOf(s.p, s.orBlank(a.Row)).OperationID, a.Applied, a.Failed))
 	}
-	s.same("applied, of a new, a known and a new one", []bool{true, false, true}, applied)
+	s.same("a new, a known and a new one", []string{"b: applied true, failed []", "a: applied false, failed [new]", "c: applied true, failed []"}, got)
 }
 
 func preparesNoBlankID(s *suite) {
