@@ -3,7 +3,10 @@ package main
 import "github.com/fencerow/fencerow/persist/pgstore"
 
 // atBest is how a store is opened for speed: with direct connections, as the loops by hand have them.
-var atBest = pgstore.Options{Prepare: true}
+var atBest = pgstore.Options{Prepare: true, GroupCommit: true}
+
+// apart sends every event in a statement of its own.
+var apart = pgstore.Options{Prepare: true}
 
 // figures are all that is measured, in the order in which it is told.
 var figures = []figure{
@@ -18,6 +21,14 @@ var figures = []figure{
 	{
 		name: "64_in_flight_by_hand_in_batches", says: "whole lifecycle, 64 in flight, against a loop that sends one statement for 64 operations",
 		ours: byEngine(64, atBest), theirs: inBatches(2, 64),
+	},
+	{
+		name: "64_in_flight_group_commit", says: "whole lifecycle, 64 in flight, with group commit against without",
+		ours: byEngine(64, atBest), theirs: byEngine(64, apart),
+	},
+	{
+		name: "256_in_flight_by_hand_in_batches", says: "whole lifecycle, 256 in flight, against a loop that sends one statement for 64 operations",
+		ours: byEngine(256, atBest), theirs: inBatches(2, 64),
 	},
 	{
 		name: "16_in_flight_river_chain", says: "whole lifecycle, 16 in flight, against four chained jobs of River with 16 workers",

@@ -69,11 +69,11 @@ func TestEveryStatementIsFoundByItsEventAndForm(t *testing.T) {
 	for _, d := range dialects {
 		set := compiled(t, d, persist.Names{})
 		for _, r := range set.Program.Rules {
-			for _, form := range append(slices.Clone(r.Forms), persist.Many) {
+			for _, form := range append(slices.Clone(r.Forms), persist.Many, persist.Gathered) {
 				s := set.Statement(r.Event, form)
-				if form == persist.Many && d == persist.SQLite {
+				if (form == persist.Many || form == persist.Gathered) && d == persist.SQLite {
 					if s != nil {
-						t.Errorf("sqlite has %s of form many", r.Event)
+						t.Errorf("sqlite has %s of form %s", r.Event, form)
 					}
 					continue
 				}
@@ -85,6 +85,28 @@ func TestEveryStatementIsFoundByItsEventAndForm(t *testing.T) {
 		if set.Statement("nothing", transitions.One) != nil || set.Reader("nothing") != nil {
 			t.Errorf("%s has a statement that nobody declared", d)
 		}
+	}
+}
+
+// What holds of the form many holds of this one: it has no golden of its own.
+func TestGatheredCallsDifferFromManyInPassingLockedRowsBy(t *testing.T) {
+	t.Parallel()
+	set := compiled(t, persist.PostgreSQL, persist.Names{})
+	for i, gathered := range set.Gathered {
+		want := set.Many[i]
+		want.Form = persist.Gathered
+		if !want.Rule.New {
+			want.SQL = strings.Replace(want.SQL, "FOR UPDATE OF o\n", "FOR UPDATE OF o SKIP LOCKED\n", 1)
+		}
+		if diff := cmp.Diff(want.SQL, gathered.SQL); diff != "" || gathered.Event != want.Event || gathered.Form != want.Form || !slices.Equal(gathered.Params, want.Params) {
+			t.Errorf("%s (-want +got):\n%s", want.Event, diff)
+		}
+		if !want.Rule.New && !strings.Contains(gathered.SQL, "SKIP LOCKED") {
+			t.Errorf("%s waits for locked rows:\n%s", want.Event, gathered.SQL)
+		}
+	}
+	if len(set.Gathered) != len(set.Many) {
+		t.Errorf("%d gathered forms of %d", len(set.Gathered), len(set.Many))
 	}
 }
 

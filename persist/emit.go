@@ -43,7 +43,8 @@ func Compile(p *transitions.Program, d Dialect, n Names, options ...Option) (*Se
 	set := &Set{Dialect: d, Names: n, Program: p, Readers: e.readers(), NoteUnmatched: e.noteUnmatched()}
 	for _, r := range p.Rules {
 		if d == PostgreSQL {
-			set.Many = append(set.Many, e.pgMany(r))
+			set.Many = append(set.Many, e.pgMany(r, ""))
+			set.Gathered = append(set.Gathered, e.pgMany(r, " SKIP LOCKED"))
 		}
 		for _, form := range r.Forms {
 			set.Statements = append(set.Statements, e.statement(r, form))

@@ -53,21 +53,26 @@ func (e *emitter) pgOne(r *transitions.Rule) Statement {
 }
 
 // pgMany fires the event on several operations, each judged on its own. They are locked in the order of their ids, so
-// that two such statements cannot lock each other out.
-func (e *emitter) pgMany(r *transitions.Rule) Statement {
+// that two such statements cannot lock each other out. Locked says what becomes of a row that somebody has locked: "" is
+// to wait for it.
+func (e *emitter) pgMany(r *transitions.Rule, locked string) Statement {
+	form := Many
+	if locked != "" {
+		form = Gathered
+	}
 	s := e.at(&placeholders{}, "c", "c.judged_at")
 	input := s.inputTable(r)
 	s.input = "i"
 	if r.New {
-		return e.pgPrepareMany(r, s, input)
+		return e.pgPrepareMany(r, s, input, form)
 	}
 	parts := []cte{e.bounded(), input, {"seen", true, fmt.Sprintf(
-		"SELECT o.*\n  FROM bounded, %s AS o\n  WHERE o.operation_id = ANY($1::text[])\n  ORDER BY o.operation_id\n  FOR UPDATE OF o", e.names.operations())}}
+		"SELECT o.*\n  FROM bounded, %s AS o\n  WHERE o.operation_id = ANY($1::text[])\n  ORDER BY o.operation_id\n  FOR UPDATE OF o%s", e.names.operations(), locked)}}
 	parts = append(parts, clocked("seen"))
 	parts = append(parts, e.pgJudge(r, s, "i.ordinal, ", "input AS i ON i.operation_id = c.operation_id")...)
 	last := fmt.Sprintf("SELECT j.ordinal, true AS applied, '{}'::text[] AS failed, %s\nFROM moved AS m\nJOIN judged AS j ON j.operation_id = m.operation_id\nUNION ALL\nSELECT j.ordinal, false, j.failed, %s\nFROM judged AS j\nWHERE NOT EXISTS (SELECT FROM moved AS m WHERE m.operation_id = j.operation_id)",
 		idents("m.", e.columns), idents("j.", e.columns))
-	return Statement{Event: r.Event, Form: Many, SQL: with(parts, last), Params: s.params.list(), Rule: r}
+	return Statement{Event: r.Event, Form: form, SQL: with(parts, last), Params: s.params.list(), Rule: r}
 }
 
 // inputTable turns the arrays into rows, numbered in the order in which the answers are wanted.
@@ -240,7 +245,7 @@ func (e *emitter) pgPrepare(r *transitions.Rule) Statement {
 }
 
 // pgPrepareMany creates several operations, in the order of their ids.
-func (e *emitter) pgPrepareMany(r *transitions.Rule, s site, input cte) Statement {
+func (e *emitter) pgPrepareMany(r *transitions.Rule, s site, input cte, form transitions.Form) Statement {
 	s.row, s.input, s.now = "", "c", "c.judged_at"
 	parts := []cte{e.bounded(), input,
 		{"clocked", true, "SELECT i.*, clock_timestamp() AS judged_at\n  FROM bounded, input AS i"},
@@ -250,7 +255,7 @@ func (e *emitter) pgPrepareMany(r *transitions.Rule, s site, input cte) Statemen
 	parts = append(parts, e.pgTraces(r, s, "moved AS m\n  JOIN judged AS j ON j.operation_id = m.operation_id")...)
 	last := fmt.Sprintf("SELECT j.ordinal, true AS applied, '{}'::text[] AS failed, %s\nFROM moved AS m\nJOIN judged AS j ON j.operation_id = m.operation_id\nUNION ALL\nSELECT j.ordinal, false, ARRAY['%s'] || j.failed, %s\nFROM judged AS j\nJOIN %s AS o ON o.operation_id = j.operation_id\nWHERE NOT EXISTS (SELECT FROM moved AS m WHERE m.operation_id = j.operation_id)",
 		idents("m.", e.columns), newExists, idents("o.", e.columns), e.names.operations())
-	return Statement{Event: r.Event, Form: Many, SQL: with(parts, last), Params: s.params.list(), Rule: r}
+	return Statement{Event: r.Event, Form: form, SQL: with(parts, last), Params: s.params.list(), Rule: r}
 }
 
 func (e *emitter) pgInsert(r *transitions.Rule, s site, from, order string) cte {

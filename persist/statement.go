@@ -16,6 +16,10 @@ type Statement struct {
 // stores' own: the command line lists the other forms.
 const Many transitions.Form = "many"
 
+// Gathered is the form Many for calls that came together by chance: an operation that somebody has locked is passed by,
+// and answered by no row, so that no call waits for another's operation (PostgreSQL). It differs by that in nothing.
+const Gathered transitions.Form = "gathered"
+
 // Limit is the parameter of the forms batch and sweep: how many operations at most.
 const Limit = "limit"
 
@@ -40,6 +44,7 @@ type Set struct {
 	Program    *transitions.Program
 	Statements []Statement // in the table's order; one, then batch or sweep
 	Many       []Statement // in the table's order; none in SQLite
+	Gathered   []Statement // likewise
 	Readers    []Reader
 
 	// NoteUnmatched appends evidence that belongs to no operation, unless an equal one is there.
@@ -49,8 +54,11 @@ type Set struct {
 // Statement finds an event's statement in a form, nil if there is none.
 func (s *Set) Statement(event string, form transitions.Form) *Statement {
 	list := s.Statements
-	if form == Many {
+	switch form {
+	case Many:
 		list = s.Many
+	case Gathered:
+		list = s.Gathered
 	}
 	for i := range list {
 		if list[i].Event == event && list[i].Form == form {

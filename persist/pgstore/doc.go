@@ -8,6 +8,14 @@
 // Every event is one statement, compiled by package persist and sent with parameters in pgx's exec mode, which works
 // behind PgBouncer in transaction mode; see Options for a faster one. Outside a caller's transaction it commits by itself.
 //
+// With Options.GroupCommit, events that are fired at the same time travel together: while a statement of an event is under
+// way, what is fired of the same event on other operations gathers, and goes in one statement when that one has ended, a hundred at
+// most. Nothing waits for company: an event that is fired when none of its name is under way goes at once. Each is judged
+// on its own and answered as it would have been alone; what the common statement cannot answer (its row is locked by
+// somebody, or the statement did not run, be it for another's sake) is sent alone. Whose context ends before its event was
+// sent is told that it did not run, and after that that nobody knows. Two events of one operation never share a statement,
+// and what is fired in a transaction of the caller's shares none.
+//
 // The store never guesses. An answer counts when its rows were read to the end and no error followed them. An error
 // that the server sent and that ends nothing but the statement proves that it did not run; so does a connection that
 // was never had. Every other error is a *machine.UnknownError: what the driver calls safe to retry was seen to be

@@ -28,7 +28,11 @@ type Options struct {
 	StatementTimeout time.Duration        // the server's bound of a statement; 0 is 5 s. New reads it from the server
 	MaxConns         int32                // of Open; 0 is pgx's default
 	Prepare          bool                 // keep the statements about one operation prepared on the server: see below
+	GroupCommit      bool                 // let events that are fired at the same time travel together: see the package comment
 	Tracer           pgx.QueryTracer      // of Open; sees every statement
+
+	alwaysGather bool          // what tests look through: a lone event too is sent in the form of those that travel together
+	slow         time.Duration // 0 is slowStatement
 }
 
 // The defaults of Options.
@@ -161,6 +165,9 @@ func New(ctx context.Context, pool *pgxpool.Pool, o Options) (*Store, error) {
 	}
 	s.runner = patient{s.runner, s.bound + answerGrace}
 	s.single = patient{s.single, s.bound + answerGrace}
+	if o.GroupCommit {
+		s.gather = newGatherer(s, pool, o)
+	}
 	return s, nil
 }
 

@@ -21,8 +21,16 @@ func (p patient) run(ctx context.Context, sql string, args []any, each func(row)
 	bounded, cancel := context.WithTimeout(ctx, p.within)
 	defer cancel()
 	sent, err := p.runner.run(bounded, sql, args, each)
-	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("no answer within %s: %w", p.within, err)
+	if ctx.Err() == nil {
+		err = impatient(bounded, p.within, err)
 	}
 	return sent, err
+}
+
+// impatient adds to an error that nobody waited for longer.
+func impatient(bounded context.Context, within time.Duration, err error) error {
+	if err == nil || bounded.Err() == nil {
+		return err
+	}
+	return fmt.Errorf("no answer within %s: %w", within, err)
 }

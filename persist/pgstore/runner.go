@@ -31,6 +31,11 @@ func (p poolRunner) run(ctx context.Context, sql string, args []any, each func(r
 		return false, fmt.Errorf("get a connection: %w", err)
 	}
 	defer giveBack(conn)
+	return p.on(ctx, conn, sql, args, each)
+}
+
+// on sends a statement on a connection that is had.
+func (p poolRunner) on(ctx context.Context, conn *pgxpool.Conn, sql string, args []any, each func(row) error) (bool, error) {
 	sent, err := query(ctx, conn, p.mode, sql, args, each)
 	// A primary that was demoted keeps its sessions; only a new one can find the server that takes writes.
 	if e := serverError(err); e != nil && e.Code == readOnlyTransaction || ctx.Err() != nil {

@@ -19,6 +19,7 @@ type Store struct {
 	set     *persist.Set
 	runner  runner
 	single  runner        // of statements about one operation
+	gather  *gatherer     // nil: every event is sent in a statement of its own
 	pool    *pgxpool.Pool // nil inside a caller's transaction
 	owned   bool          // the store opened the pool, and closes it
 	bound   time.Duration
@@ -50,6 +51,14 @@ func (s *Store) Apply(ctx context.Context, event string, params transitions.Para
 }
 
 func (s *Store) apply(ctx context.Context, c *call, params transitions.Params) (machine.Answer, error) {
+	if s.gather == nil {
+		return s.applyAlone(ctx, c, params)
+	}
+	return s.gather.fire(ctx, c, params)
+}
+
+// applyAlone fires an event in a statement of its own.
+func (s *Store) applyAlone(ctx context.Context, c *call, params transitions.Params) (machine.Answer, error) {
 	statement := s.set.Statement(c.event, transitions.One)
 	answer, err := s.askOne(ctx, c, statement, params)
 	// A prepare that met another one of the same id is answered by neither: the other's row was not yet to be seen.
@@ -191,7 +200,11 @@ func (s *Store) applyEach(ctx context.Context, c *call) ([]machine.Answer, error
 	answers := make([]machine.Answer, len(c.sent))
 	for i, p := range c.sent {
 		var err error
-		if answers[i], err = s.apply(ctx, c.one(i), p); err != nil {
+		one := s.applyAlone
+		if len(c.sent) == 1 {
+			one = s.apply
+		}
+		if answers[i], err = one(ctx, c.one(i), p); err != nil {
 			if i > 0 && s.pool != nil && !machine.IsUnknown(err) {
 				// Some before it were written: of the whole call it is not known what landed.
 				err = &machine.UnknownError{Event: c.event, Cause: err}
@@ -252,6 +265,11 @@ func (s *Store) take(ctx context.Context, c *call, statement *persist.Statement,
 // write sends a statement that changes something, and says of its error what it proves.
 func (s *Store) write(ctx context.Context, by runner, c *call, sql string, args []any, each func(row) error) error {
 	sent, err := by.run(ctx, sql, args, each)
+	return s.ended(ctx, c, sent, err)
+}
+
+// ended says of the error of a statement what it proves of a call.
+func (s *Store) ended(ctx context.Context, c *call, sent bool, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -7,6 +7,13 @@
 // Options.BusyTimeout. One that is stopped in the middle of a transaction (not killed: that ends it) keeps every other
 // from writing until it goes on: they are told that the database is locked, and their leases lapse.
 //
+// With Options.GroupCommit, events that are fired at the same time share a transaction, so that the disk is waited for once:
+// while one is under way, what is fired gathers, a hundred at most, and has the next together. Nothing waits for company.
+// Each event is judged and answered on its own; where one of them fails, none was written, and each has a transaction of
+// its own. No two of one operation share one, and what is fired in a transaction of the caller's shares none. Whose context
+// ends before the transaction began is told that its event did not run; after that the answer is waited for, which takes no
+// longer than the transaction.
+//
 // The file and the -wal file beside it are one database: an event may be in either. What is missing or damaged at the
 // end of the -wal SQLite takes for a transaction that a crash cut short, and passes over: whoever copies or restores a
 // database without its -wal loses the last events, without an error.

@@ -25,7 +25,11 @@ type Options struct {
 	BusyTimeout time.Duration        // longest wait for a transaction of another process, or of this one; 0 is 5 s
 	Readers     int                  // connections that read; 0 is 4
 
-	driver string // what tests look through
+	// GroupCommit lets events that are fired at the same time share a transaction: see the package comment.
+	GroupCommit bool
+
+	driver       string // what tests look through
+	alwaysGather bool   // likewise: a lone event too goes the way of those that share a transaction
 }
 
 // The defaults of Options.
@@ -81,6 +85,9 @@ func open(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{program: o.Program, set: set, path: path, created: created, busy: o.BusyTimeout, warning: networkWarning(path)}
+	if o.GroupCommit {
+		s.gather = &gatherer{store: s, always: o.alwaysGather}
+	}
 	if s.writer, err = connect(o.driver, address(path, o.BusyTimeout, true), 1); err != nil {
 		return nil, err
 	}

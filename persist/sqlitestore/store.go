@@ -26,6 +26,7 @@ type Store struct {
 	created bool
 	busy    time.Duration
 	warning string
+	gather  *gatherer // nil: every call has a transaction of its own
 }
 
 var _ machine.Store = (*Store)(nil)
@@ -97,19 +98,37 @@ func (s *Store) ApplyMany(ctx context.Context, event string, params []transition
 	}
 	statement := s.set.Statement(event, transitions.One)
 	answers := make([]machine.Answer, len(params))
-	err = s.write(ctx, c, statement, func(q *session) error {
-		for i, p := range params {
-			var err error
-			if answers[i], err = s.fire(q, statement, p); err != nil {
-				return err
-			}
+	if len(params) == 1 {
+		one := s.alone
+		if s.gather != nil && s.tx == nil {
+			one = s.gather.fire
 		}
-		return nil
-	})
+		answers[0], err = one(ctx, c, statement, params[0])
+	} else {
+		err = s.write(ctx, c, statement, func(q *session) error {
+			for i, p := range params {
+				var err error
+				if answers[i], err = s.fire(q, statement, p); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
 	if err != nil {
 		return nil, err
 	}
 	return answers, nil
+}
+
+// alone fires an event in a transaction of its own, or in the caller's.
+func (s *Store) alone(ctx context.Context, c *call, statement *persist.Statement, params transitions.Params) (answer machine.Answer, err error) {
+	err = s.write(ctx, c, statement, func(q *session) error {
+		var err error
+		answer, err = s.fire(q, statement, params)
+		return err
+	})
+	return answer, err
 }
 
 // Take fires a claim or a sweep on the operations that are due, in one transaction.

@@ -68,12 +68,10 @@ func (s *Store) transact(ctx context.Context, c *call, statement *persist.Statem
 // begin has the connection that writes, and begins a transaction on it that lives as long as inner. The connection is
 // waited for no longer than another process's transaction is: who has it in this process may never let go, such as the
 // goroutine that waits here, with rows of DB that it has not read to their end.
-func (s *Store) begin(ctx, inner context.Context, statement *persist.Statement) (tx *sql.Tx, prepared map[string]*sql.Stmt, giveBack func(), err error) {
+func (s *Store) begin(ctx, inner context.Context, statements ...*persist.Statement) (tx *sql.Tx, prepared map[string]*sql.Stmt, giveBack func(), err error) {
 	waiting, cancel := context.WithTimeout(ctx, s.busy)
 	defer cancel()
-	if statement != nil {
-		prepared, err = s.prepare(waiting, statement)
-	}
+	prepared, err = s.prepare(waiting, statements)
 	var conn *sql.Conn
 	if err == nil {
 		conn, err = s.writer.db.Conn(waiting)
@@ -96,10 +94,17 @@ func (s *Store) begin(ctx, inner context.Context, statement *persist.Statement) 
 // lost, and the transaction with it.
 func rollback(tx *sql.Tx) { _ = tx.Rollback() }
 
-func (s *Store) prepare(ctx context.Context, statement *persist.Statement) (map[string]*sql.Stmt, error) {
-	texts := []string{statement.SQL}
-	for _, step := range statement.Then {
-		texts = append(texts, step.SQL)
+// prepare prepares statements; a nil one is none.
+func (s *Store) prepare(ctx context.Context, statements []*persist.Statement) (map[string]*sql.Stmt, error) {
+	var texts []string
+	for _, statement := range statements {
+		if statement == nil {
+			continue
+		}
+		texts = append(texts, statement.SQL)
+		for _, step := range statement.Then {
+			texts = append(texts, step.SQL)
+		}
 	}
 	prepared := make(map[string]*sql.Stmt, len(texts))
 	for _, text := range texts {

@@ -1,0 +1,25 @@
+package pgstore
+
+import "time"
+
+// AlwaysGather sends a lone event too in the form of those that travel together.
+func AlwaysGather(o Options) Options {
+	o.GroupCommit, o.alwaysGather = true, true
+	return o
+}
+
+// Unhurried lets a statement hold back those behind it however slow it is.
+func Unhurried(o Options) Options {
+	o.GroupCommit, o.slow = true, time.Hour
+	return o
+}
+
+// Waiting is how many calls of an event wait for company.
+func (s *Store) Waiting(event string) int {
+	s.gather.mu.Lock()
+	defer s.gather.mu.Unlock()
+	if q := s.gather.queues[event]; q != nil {
+		return len(q.waiting)
+	}
+	return 0
+}
