@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fencerow/fencerow/worker"
@@ -69,8 +68,8 @@ func (h *Handler) creates(u *url.URL, c worker.Cancellation) bool {
 	if err != nil {
 		return true // it cannot be told
 	}
-	return h.spec.Cancel.Method == http.MethodPost && origin(at) == origin(u) &&
-		strings.TrimRight(at.Path, "/") == strings.TrimRight(u.Path, "/") && (at.RawQuery == "" || at.RawQuery == u.RawQuery)
+	parts := h.spec.Cancel.URL.parts
+	return h.spec.Cancel.Method == http.MethodPost && samePlace(at, u, len(parts) > 0 && parts[0].name == "")
 }
 
 func (h *Handler) sendCancel(ctx context.Context, u *url.URL) (*http.Response, error) {

@@ -94,12 +94,34 @@ func TestACancelIsNotSentToWhereJobsAreCreated(t *testing.T) {
 	t.Parallel()
 	remote := startRaw(t, nil, answer(framed(201, `{"id":"job-2"}`)))
 	h := newLooking(t, "http://"+remote.addr, `"${BASE}/v1/jobs/{remote_job_id}/cancel"`, `"{status_url}"`)
-	for _, address := range []string{"/v1/jobs", "/v1/jobs?x=y", "/v1/jobs/", "/v1/%6Aobs", "http://" + remote.addr + "/v1/../v1/jobs"} {
+	_, port, _ := strings.Cut(remote.addr, ":")
+	for _, address := range []string{
+		"/v1/jobs", "/v1/jobs?x=y", "/v1/jobs/", "/v1/%6Aobs", "http://" + remote.addr + "/v1/../v1/jobs", "/v1//jobs",
+		"http://" + remote.addr + "//v1/jobs", "//" + remote.addr + "//v1//jobs", "/x/%2e%2e/v1/jobs", "/v1%2Fjobs", "/v1/%256Aobs",
+		`/v1\jobs`, "/V1/Jobs", "/v1/jobs;a=b", "/v1;x/jobs/.", "http://localhost:" + port + "/v1/jobs", "http://LOCALHOST:" + port + "/v1/jobs",
+		"http://localhost.:" + port + "/v1/jobs", "http://127.1:" + port + "/v1/jobs", "http://0x7f.1:" + port + "/v1/jobs",
+		"http://0177.0.0.1:" + port + "/v1/jobs", "http://2130706433:" + port + "/v1/jobs", "http://0:" + port + "/v1/jobs",
+		"http://[::1]:" + port + "/v1/jobs", "http://[::ffff:127.0.0.1]:" + port + "/v1/jobs", "http://127.0.0.2:" + port + "/v1/jobs",
+		"http://alias.example:" + port + "/v1/jobs", "https://" + remote.addr + "/v1/jobs", "http://127.0.0.1:0" + port + "/v1/jobs",
+	} {
 		asked := cancellation()
 		asked.Keep = map[string]string{"status_url": address}
 		_, err := h.Cancel(context.Background(), asked)
 		if err == nil || !strings.Contains(err.Error(), "where jobs are created") || remote.conns.Load() != 0 {
 			t.Errorf("%s: %v, %d connections", address, err, remote.conns.Load())
+		}
+	}
+}
+
+func TestAPlaceIsAnotherWhereItIsCertain(t *testing.T) {
+	t.Parallel()
+	remote := startRaw(t, nil, answer(framed(200, "")))
+	h := newLooking(t, "http://"+remote.addr, `"${BASE}/v1/jobs/{remote_job_id}/cancel"`, `"{status_url}"`)
+	for _, address := range []string{"/v1/jobs/1", "/v1/jobs/1/cancel", "/v1/jobs/cancel", "/v1/job", "/jobs", "/"} {
+		asked := cancellation()
+		asked.Keep = map[string]string{"status_url": address}
+		if _, err := h.Cancel(context.Background(), asked); err != nil {
+			t.Errorf("%s: %v", address, err)
 		}
 	}
 }
