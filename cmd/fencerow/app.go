@@ -25,18 +25,35 @@ type app struct {
 	db, schema, prefix string
 	json               bool
 	logLevel           string
+
+	stored string // what this run has changed, for when it cannot be printed
 }
 
 // run is the whole program but for the process around it. The context's end asks it to drain and leave.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, lookup func(string) (string, bool)) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: &console{out: stderr}, lookup: lookup}
+	out := &output{out: stdout}
+	a := &app{stdin: stdin, stdout: out, stderr: &console{out: stderr}, lookup: lookup}
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	root.SetOut(out)
 	root.SetErr(a.stderr)
 	err := root.ExecuteContext(ctx)
-	return a.leave(ctx, err)
+	return a.checked(out, err, a.leave(ctx, err))
+}
+
+// checked tells that not all could be printed, and what was stored all the same.
+func (a *app) checked(out *output, err error, code int) int {
+	if out.err == nil {
+		return code
+	}
+	if !errors.Is(err, out.err) {
+		a.sayf("fencerow: writing to standard output: %v", out.err)
+	}
+	if a.stored != "" {
+		a.sayf("fencerow: it was stored all the same: %s", a.stored)
+	}
+	return exitError
 }
 
 func (a *app) root() *cobra.Command {

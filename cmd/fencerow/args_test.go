@@ -49,6 +49,8 @@ func TestAWrongCommandLineEndsWithTwoNamesTheFaultAndChangesNothing(t *testing.T
 		"blank reason":     {[]string{"review", "abandon", "a", "--reviewer", "x", "--reason", " ", "--seen", "1.0"}, "--reason is missing"},
 		"no seen":          {[]string{"review", "abandon", "a", "--reviewer", "x", "--reason", "y"}, "--seen is missing"},
 		"odd seen":         {[]string{"review", "abandon", "a", "--reviewer", "x", "--reason", "y", "--seen", "1"}, `read seen "1"`},
+		"seen below zero":  {[]string{"review", "abandon", "a", "--reviewer", "x", "--reason", "y", "--seen", "-1.1"}, `--seen "-1.1"`},
+		"evidence below":   {[]string{"redeliver", "a", "--seen", "1.-1"}, `--seen "1.-1"`},
 		"no remote job":    {[]string{"review", "attach", "a", "--reviewer", "x", "--reason", "y", "--seen", "1.0", "--remote-job-id", " "}, "--remote-job-id"},
 		"redo as itself":   {[]string{"redo", "a", "--as", "a", "--reviewer", "x", "--reason", "y"}, "--as"},
 		"fault":            {[]string{"sandbox", "--faults", "fire"}, `--faults: reading the faults: there is no fault "fire"`},

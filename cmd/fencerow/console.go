@@ -32,6 +32,21 @@ func (c *console) Write(b []byte) (int, error) {
 	return c.out.Write(b)
 }
 
+// output is stdout. It keeps the first error, so that no verb can end well when what it had to say was not written.
+type output struct {
+	out io.Writer
+	err error
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.out.Write(b)
+	o.err = err
+	return n, err
+}
+
 func (c *console) divert(over io.Writer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,6 +82,15 @@ func clean(s string) string {
 		}
 	}
 	return b.String()
+}
+
+// called is an id for a person, without what clean takes away: two ids never look the same. One that is not simply what
+// it looks like stands in quotes, as in Go, and so does one that could be taken for such.
+func called(id string) string {
+	if clean(id) == id && !strings.ContainsAny(id, "\\\"") {
+		return id
+	}
+	return `"` + clean(strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(id)) + `"`
 }
 
 // unseen reports whether a character would change a terminal or could not be seen on it.

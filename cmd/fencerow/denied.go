@@ -65,10 +65,23 @@ func (a *app) deniedHint(d *machine.DeniedError) string {
 			return fmt.Sprintf("It has moved since you looked. Look again with %s, and decide with --seen %s if it is still right.",
 				a.commandOn(d.OperationID, []string{"show"}), d.Seen.Seen())
 		case "quarantine_over", "redo_proof":
+			if !onlyTimeIsMissing(d) {
+				return ""
+			}
 			return "Until the quarantine is over an old sender might still send. --override-quarantine takes that risk, and is recorded."
 		}
 	}
 	return ""
+}
+
+// onlyTimeIsMissing reports whether all that stands against a decision is time, or a risk that can be taken.
+func onlyTimeIsMissing(d *machine.DeniedError) bool {
+	for _, name := range d.Failed {
+		if name != "quarantine_over" && name != "redo_proof" && name != "lease_vacant" {
+			return false
+		}
+	}
+	return d.Seen.RemoteJobID == "" && d.Seen.LateRemoteJobID == ""
 }
 
 func marks(op machine.Operation) string {

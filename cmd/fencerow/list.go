@@ -69,7 +69,7 @@ func (a *app) list(ctx context.Context, f listFlags) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tPHASE\tOUTCOME\tDELIVERY\tREASON\tMARKED\tKIND\tREMOTE JOB\tATTEMPTS\tCREATED")
 	for _, op := range ops {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", cell(op.OperationID, machine.MaxName), cell(op.Phase, 20),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", called(op.OperationID), cell(op.Phase, 20),
 			cell(op.Outcome, 20), cell(op.Delivery, 20), cell(op.UncertainReason, 30), cell(marks(op), 50),
 			cell(op.Kind, 30), cell(op.RemoteJobID, 40), op.Attempts, stamp(op.CreatedAt))
 	}

@@ -59,7 +59,7 @@ func (a *app) reconcile(ctx context.Context, once bool, every time.Duration) err
 		for _, op := range m.Operations {
 			n++
 			if !a.json {
-				fmt.Fprintf(a.stdout, "%s  %s: %s\n", m.Event, clean(op.OperationID), clean(effect(op)))
+				fmt.Fprintf(a.stdout, "%s  %s: %s\n", m.Event, called(op.OperationID), clean(effect(op)))
 			}
 		}
 		if a.json {

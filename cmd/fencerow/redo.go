@@ -51,9 +51,10 @@ func (a *app) redo(ctx context.Context, id, as string, d machine.Decision, overr
 	if err != nil {
 		return err
 	}
+	a.stored = called(as) + " repeats " + called(id)
 	if a.json {
 		return a.writeJSON([]machine.Operation{done.Operation})
 	}
-	fmt.Fprintf(a.stdout, "%s repeats %s: %s\n", clean(as), clean(id), clean(effect(done.Operation)))
+	fmt.Fprintf(a.stdout, "%s repeats %s: %s\n", called(as), called(id), clean(effect(done.Operation)))
 	return nil
 }

@@ -207,10 +207,11 @@ func (a *app) decided(ctx context.Context, fire func(context.Context, *machine.M
 }
 
 func (a *app) sayEffect(op machine.Operation) error {
+	a.stored = called(op.OperationID) + " is " + effect(op)
 	if a.json {
 		return a.writeJSON([]machine.Operation{op})
 	}
-	fmt.Fprintf(a.stdout, "%s: %s\n", clean(op.OperationID), clean(effect(op)))
+	fmt.Fprintf(a.stdout, "%s: %s\n", called(op.OperationID), clean(effect(op)))
 	return nil
 }
 

@@ -82,6 +82,9 @@ func (a *app) decideAll(ctx context.Context, choice string, f reviewFlags) error
 		}
 	}
 	result, err := s.machine.DecideAll(ctx, b)
+	if !f.dryRun {
+		a.stored = a.bulkWords(result, false)
+	}
 	if sayErr := a.sayBulk(choice, result, f, err != nil); sayErr != nil {
 		return errors.Join(err, sayErr)
 	}
@@ -119,7 +122,7 @@ func (a *app) sayBulk(choice string, r machine.BulkResult, f reviewFlags, stoppe
 			fmt.Fprintf(a.stdout, "  and %d more were denied\n", len(r.Denied)-i)
 			break
 		}
-		fmt.Fprintf(a.stdout, "  denied: %s, by %s; %s\n", clean(d.OperationID), strings.Join(d.Failed, ", "), clean(d.Changed()))
+		fmt.Fprintf(a.stdout, "  denied: %s, by %s; %s\n", called(d.OperationID), strings.Join(d.Failed, ", "), clean(d.Changed()))
 	}
 	for _, guard := range slices.Sorted(maps.Keys(r.Kept)) {
 		fmt.Fprintf(a.stdout, "  left alone: %d by %s%s\n", r.Kept[guard], guard, whyKept(guard, r))

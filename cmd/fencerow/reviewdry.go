@@ -42,7 +42,7 @@ func (a *app) preview(ctx context.Context, s *session, r machine.Review) error {
 		a.sayf("The row is now: %s", standing(p.Before, p.Now))
 		return &codeError{code: exitError}
 	}
-	fmt.Fprintf(a.stdout, "%s on operation %s would be applied; nothing was changed:\n", p.Event, clean(r.OperationID))
+	fmt.Fprintf(a.stdout, "%s on operation %s would be applied; nothing was changed:\n", p.Event, called(r.OperationID))
 	return a.changes(p)
 }
 

@@ -123,7 +123,11 @@ func TestARedoAndItsOriginalShowEachOther(t *testing.T) {
 		if len(shown) != 2 || shown[0]["redo_of"] != "a" || shown[1]["redone_as"] != "b" {
 			t.Errorf("--json: %v", shown)
 		}
-		c.contains(c.want(exitError, append([]string{"redo", "a", "--as", "c", "--override-quarantine"}, by...)...).stderr, "no_mark", "no_late_remote_job_id")
+		refused := c.want(exitError, append([]string{"redo", "a", "--as", "c", "--override-quarantine"}, by...)...).stderr
+		c.contains(refused, "no_mark", "no_late_remote_job_id")
+		if refused = c.want(exitError, append([]string{"redo", "a", "--as", "c"}, by...)...).stderr; strings.Contains(refused, "--override-quarantine") {
+			c.Errorf("the quarantine is blamed, which is not why: %s", refused)
+		}
 
 		// The job is given to the one that is still to be sent.
 		c.contains(c.want(exitOK, "reconcile", "--once").stdout, "evidence_recalled  b: uncertain")

@@ -174,7 +174,7 @@ func headline(w machine.Waiting, now time.Time) string {
 	if w.Marked() {
 		state = strings.ToUpper(strings.ReplaceAll(marks(w.Operation), "_", " ")) + ": " + state
 	}
-	return fmt.Sprintf("%s  %s  for %s  seen %s", cell(w.OperationID, machine.MaxName), cell(state, 200), span(now.Sub(w.Since)), w.Seen())
+	return fmt.Sprintf("%s  %s  for %s  seen %s", called(w.OperationID), cell(state, 200), span(now.Sub(w.Since)), w.Seen())
 }
 
 func sentText(w machine.Waiting) string {
@@ -212,7 +212,7 @@ func candidateText(w machine.Waiting, now time.Time) []string {
 func relationText(w machine.Waiting) []string {
 	var lines []string
 	if w.RedoOf != "" {
-		line := "repeats " + cell(w.RedoOf, machine.MaxName)
+		line := "repeats " + called(w.RedoOf)
 		if o := w.Original; o != nil {
 			line += ", which is " + stateText(*o)
 			if o.Marked() || o.LateRemoteJobID != "" {
@@ -222,7 +222,7 @@ func relationText(w machine.Waiting) []string {
 		lines = append(lines, line)
 	}
 	if r := w.Redone; r != nil {
-		line := "repeated by " + cell(r.OperationID, machine.MaxName) + ", which is " + stateText(*r)
+		line := "repeated by " + called(r.OperationID) + ", which is " + stateText(*r)
 		if w.Marked() && !r.Finished() {
 			line += ": BOTH MAY BE PAID FOR"
 		}

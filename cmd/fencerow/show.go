@@ -71,7 +71,7 @@ func (a *app) show(ctx context.Context, id string) error {
 // showColumns prints what is set. Times are in UTC; bytes are cut, --json has them whole.
 func (a *app) showColumns(op machine.Operation) error {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "operation\t%s\n", clean(op.OperationID))
+	fmt.Fprintf(w, "operation\t%s\n", called(op.OperationID))
 	fmt.Fprintf(w, "seen\t%s\n", op.Seen())
 	for i, c := range program().Columns {
 		v := op.Row()[i]
@@ -81,7 +81,11 @@ func (a *app) showColumns(op machine.Operation) error {
 		if v == c.Default && c.Kind == transitions.Bool {
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\n", c.Name, valueText(v))
+		text := valueText(v)
+		if c.Name == "redo_of" {
+			text = called(op.RedoOf)
+		}
+		fmt.Fprintf(w, "%s\t%s\n", c.Name, text)
 	}
 	return w.Flush()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,10 +18,22 @@ func contains(words []string, word string) bool { return slices.Contains(words, 
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// shellQuote writes a word so that a shell reads it as it is.
+// shellQuote writes a word so that a shell reads exactly it, with nothing in it that a terminal would act on or not show:
+// such bytes are octal, which bash, zsh and ksh read within $'…' (a hexadecimal number would not end everywhere).
 func shellQuote(word string) string {
 	if plainWord.MatchString(word) {
 		return word
+	}
+	if clean(word) != word {
+		var b strings.Builder
+		for _, c := range []byte(word) {
+			if c < ' ' || c > '~' || c == '\'' || c == '\\' {
+				fmt.Fprintf(&b, `\%03o`, c)
+			} else {
+				b.WriteByte(c)
+			}
+		}
+		return "$'" + b.String() + "'"
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
@@ -68,8 +81,11 @@ func (f decisionFlags) decision(needed bool) (machine.Decision, error) {
 		return d, nil
 	}
 	seen, err := machine.ParseSeen(f.seen)
-	if err != nil {
+	switch {
+	case err != nil:
 		return d, usagef("--seen: %w", err)
+	case seen.Revision < 0 || seen.EvidenceSeq < 0:
+		return d, usagef("--seen %q: want REVISION.EVIDENCE, such as 4.1, neither below zero", f.seen)
 	}
 	d.Seen = seen
 	return d, nil
