@@ -51,8 +51,9 @@ soak: ## the long form of what make test runs short: the model checker, spin on 
 	FENCEROW_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run 'Order' ./internal/hostile
 	$(GO) test -count=10 -timeout 60m -run 'TestKilled' ./internal/e2e
 
-mutants: ## the mutation run over the table and both dialects; fails as long as a mutant survives
-	$(GO) run ./internal/mutants/cmd
+mutants: ## take every guard and clause away, one at a time, and see who notices; goes on where it was; ARGS='-parallel 4'
+	@mkdir -p bin
+	$(GO) run ./internal/mutants/cmd $(ARGS)
 
 # A module of its own, which no other target looks into.
 bench: ## the engine against the same by hand and against its peers, a line a figure; BENCH=pattern chooses, ARGS=-h tells more

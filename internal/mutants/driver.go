@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ type Options struct {
 	Parallel int    // workers
 	Chosen   func(Mutant) bool
 	Again    bool      // judge anew what survived, as after a case was added
+	Quick    bool      // ask only the cases and the agreement about the mutant's event
 	Log      io.Writer // progress
 }
 
@@ -116,9 +118,13 @@ func (d *driver) judge(ctx context.Context, left []Mutant) error {
 	}
 	var life lifetime
 	defer life.end()
-	d.server = pgtest.NewServer(&life, pgtest.Fast).URL()
-	if err := d.covers(ctx, left); err != nil {
-		return err
+	if slices.ContainsFunc(left, func(m Mutant) bool { return m.Of == Postgres }) {
+		d.server = pgtest.NewServer(&life, pgtest.Fast).URL()
+	}
+	if !d.Quick {
+		if err := d.covers(ctx, left); err != nil {
+			return err
+		}
 	}
 	return d.all(ctx, left)
 }
@@ -230,14 +236,21 @@ func (d *driver) work(ctx context.Context, queue <-chan Mutant, progress *progre
 		a, err := w.ask(request{Try: &m}, limit)
 		var v Verdict
 		if err != nil {
-			v = Verdict{ID: m.ID, Error: err.Error(), Millis: limit.Milliseconds()}
+			v = Verdict{ID: m.ID, Millis: limit.Milliseconds()}
 			_ = w.cmd.Process.Kill()
 			w.end()
 			w = nil
+			// What ends the process that plays the cases, or keeps it for ever, is noticed by whoever plays them. It has to do
+			// so twice: a worker may have died of something else.
+			if known, judged := d.state.verdict(m.ID); judged && known.Error != "" {
+				v.Killer, v.By, v.Says = BySuite, "the process that plays the cases does not end, or dies", err.Error()
+			} else {
+				v.Error = err.Error()
+			}
 		} else {
 			v = *a.Verdict
 		}
-		if v.Error == "" && !v.Killed() && v.Same == "" {
+		if v.Error == "" && !v.Killed() && v.Same == "" && !d.Quick {
 			if err := d.byTests(ctx, m, &v); err != nil {
 				v.Error = err.Error()
 			}

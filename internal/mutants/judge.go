@@ -96,13 +96,36 @@ func (j *judge) table(ctx context.Context, m Mutant) (Verdict, error) {
 			return subject
 		})
 	}
-	if j.checker != nil && err == nil {
-		var story string
-		if v.Broke, story, err = j.checker(p); err == nil && v.Broke != "" && !v.Killed() {
-			v.Killer, v.By, v.Says = ByChecker, v.Broke, first(story)
-		}
+	if err == nil && j.checker != nil && modeled(m, v) {
+		j.check(p, &v)
 	}
 	return v, err
+}
+
+// modeled reports whether the checker is asked: the model knows neither what history records nor how operations are
+// found, and what an operand is worth to an invariant is asked only where nobody else noticed.
+func modeled(m Mutant, v Verdict) bool {
+	switch m.Kind {
+	case PartRecorded, PartForm:
+		return false
+	case PartOperand:
+		return !v.Killed()
+	}
+	return true
+}
+
+// check asks the model checker. That it cannot explore a mutant is noticing it too.
+func (j *judge) check(p *transitions.Program, v *Verdict) {
+	broke, story, err := j.checker(p)
+	switch {
+	case err != nil && !v.Killed():
+		v.Killer, v.By, v.Says = ByChecker, "the table cannot be explored", err.Error()
+	case err == nil && broke != "":
+		v.Broke = broke
+		if !v.Killed() {
+			v.Killer, v.By, v.Says = ByChecker, broke, first(story)
+		}
+	}
 }
 
 // cases plays cases on a store of a mutant, and notes every one that notices and what it names.
@@ -148,6 +171,10 @@ func (j *judge) statement(ctx context.Context, m Mutant) (Verdict, error) {
 	cut.Make(m.Cuts...)
 	defer cut.Make()
 	var v Verdict
+	if err := j.same(ctx, b, m, &v); err != nil || v.Same != "" {
+		return v, err // nobody can notice
+	}
+	cut.Make(m.Cuts...)
 	if err := j.firstCase(ctx, b, m, &v); err != nil || v.Killed() {
 		return v, err
 	}
@@ -163,10 +190,7 @@ func (j *judge) statement(ctx context.Context, m Mutant) (Verdict, error) {
 			return v, err
 		}
 	}
-	if err := j.conformance(m, &v, open); err != nil || v.Killed() {
-		return v, err
-	}
-	return v, j.same(ctx, b, m, &v)
+	return v, j.conformance(m, &v, open)
 }
 
 // firstCase plays the cases that use a mutant's statement until one notices, and notices it again: a machine that was
@@ -200,7 +224,7 @@ func (j *judge) firstCase(ctx context.Context, b bench, m Mutant, v *Verdict) er
 	doubted := map[string]bool{}
 	for {
 		err := play(func(c machinetest.Case) bool {
-			return !doubted[c.String()] && slices.Contains(j.cover[m.Of].Cases[c.String()], used)
+			return !doubted[c.String()] && j.uses(m, c, used)
 		})
 		if err == nil && found == nil {
 			return nil
@@ -222,6 +246,15 @@ func (j *judge) firstCase(ctx context.Context, b bench, m Mutant, v *Verdict) er
 		v.Killer, v.By, v.Says, v.Clauses = BySuite, found.Case.Title, first(found.Says), found.Case.Clauses
 		return nil
 	}
+}
+
+// uses reports whether a case uses a statement; where nobody noted that, whether it fires the mutant's event.
+func (j *judge) uses(m Mutant, c machinetest.Case, used string) bool {
+	cover, noted := j.cover[m.Of]
+	if !noted {
+		return slices.Contains(c.Events, m.Event)
+	}
+	return slices.Contains(cover.Cases[c.String()], used)
 }
 
 // unnoted reports whether nobody notes the use of a mutant's statement: then every clause is asked.

@@ -109,6 +109,18 @@ func evidenceReplaced(s *suite) {
 	s.sameEvidence("b", machine.EvidenceEntry{
 		OperationID: "b", Provider: provider, Account: account, Kind: "replaced", RemoteJobID: "job-then", Revision: 3,
 	})
+	decision := values{"revision": 3, "evidence_seq": 0, "reviewer": "ann", "reason": "found"}
+	s.put(s.row("c", transitions.Uncertain, values{"remote_job_id": "job-c"}), s.row("d", transitions.Uncertain, values{"account": "other"}))
+	answers, err := s.Store.ApplyMany(s.ctx, "review_attach", []transitions.Params{
+		params(decision, values{"operation_id": "c", "remote_job_id": "job-c2"}), params(decision, values{"operation_id": "d", "remote_job_id": "job-d"}),
+	})
+	if err != nil || len(answers) != 2 || !answers[0].Applied || !answers[1].Applied {
+		s.Fatalf("attach two at once: %+v, %v", answers, err)
+	}
+	s.sameEvidence("c", machine.EvidenceEntry{
+		OperationID: "c", Provider: provider, Account: account, Kind: "replaced", RemoteJobID: "job-c", Revision: 3,
+	})
+	s.sameEvidence("d")
 }
 
 // lateIDElsewhere: whether a late id is taken is asked of its own provider and account alone, and not of the row itself.

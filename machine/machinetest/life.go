@@ -42,8 +42,9 @@ func preparesOnce(s *suite) {
 }
 
 func preparesAgain(s *suite) {
-	s.must("prepare", "0", request) // lies before it, and has nothing to do with it
+	s.must("prepare", "0", request)
 	first := s.must("prepare", "a", request)
+	s.must("prepare", "z", request) // lies behind it, as the other before it, and neither has to do with it
 	for name, again := range map[string]values{
 		"the same request": {},
 		"another request":  {"request": []byte(`{"prompt":"a gate"}`), "kind": "still", "priority": 9},

@@ -162,6 +162,22 @@ func recentOfEach(s *suite) {
 	}
 	s.same("history of what was sent twice", []string{"submit_begin under 3", "submit_unknown under 3", "evidence_noted under 3", "evidence_noted under 3"}, got)
 
+	// What only was noted while it was sent did not send it, and what made it uncertain stays when it is so no more.
+	s.must("prepare", "c", values{"kind": "video", "provider": provider, "account": account, "request": []byte("{}")})
+	s.must("dispatch_claim", "c", claiming)
+	s.must("submit_begin", "c", values{"owner": "w2", "revision": 1})
+	s.must("evidence_noted", "c", values{"kind": "note"})
+	s.must("submit_unknown", "c", values{"owner": "w2", "revision": 1, "reason": "no_response"})
+	s.must("review_attach", "c", values{"revision": 1, "evidence_seq": 1, "reviewer": "ann", "reason": "found", "remote_job_id": "job-c"})
+	if history, _, err = s.Store.Recent(s.ctx, 1, 15, "c"); err != nil {
+		s.Fatal(err)
+	}
+	got = []string{}
+	for _, h := range history {
+		got = append(got, h.Event)
+	}
+	s.same("history of what was attached", []string{"submit_begin", "submit_unknown", "review_attach"}, got)
+
 	history, evidence, err = s.Store.Recent(s.ctx, 2, 15)
 	if err != nil || len(history)+len(evidence) != 0 {
 		s.Errorf("of no operations: %d and %d, %v", len(history), len(evidence), err)

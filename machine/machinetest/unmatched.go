@@ -96,6 +96,7 @@ func unmatchedHeld(s *suite) {
 		s.row("late", transitions.Uncertain),
 		s.row("away", transitions.Uncertain, values{"account": "other"}),
 		s.row("print", transitions.Uncertain, values{"provider": "print"}),
+		s.row("there", transitions.Observing, values{"provider": "print", "remote_job_id": "free"}),
 	)
 	s.must("evidence_noted", "late", values{"kind": "accepted", "remote_job_id": "told"})
 	s.must("evidence_noted", "away", values{"kind": "accepted", "remote_job_id": "free"}) // another account's job
@@ -112,7 +113,7 @@ func unmatchedHeld(s *suite) {
 		`video/main theirs ended_succeeded: held by "", which ended "", told false`,
 		`video/main told ended_succeeded: held by "", which ended "", told true`,
 		`video/main free ended_succeeded: held by "", which ended "", told false`,
-		`print/main free pending: held by "", which ended "", told false`,
+		`print/main free pending: held by "there", which ended "", told false`,
 		`video/main free accepted: held by "", which ended "", told false`,
 	}
 	for _, newest := range []bool{false, true} {

@@ -273,6 +273,9 @@ func (m *model) born() ([]rowID, error) {
 	if !v.Applied {
 		return nil, fmt.Errorf("explore table %s: %s is denied, failed guards %v; give the parameters that it needs in Bound.Given", m.p.Name, r.Event, v.Failed)
 	}
+	if phase := v.Row[m.space.phase]; !slices.Contains(m.p.PhaseNames(), phase.Text()) {
+		return nil, fmt.Errorf("explore table %s: %s leaves an operation in no phase of the table (%s)", m.p.Name, r.Event, phase)
+	}
 	m.birth, m.newborn = params, v.Row
 	rows := []rowID{m.space.intern(v.Row)}
 	if m.bound.Imports {

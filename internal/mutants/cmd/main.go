@@ -4,11 +4,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"regexp"
 	"syscall"
 
@@ -57,15 +57,26 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	killed := 0
-	for _, v := range verdicts {
-		if v.Killed() {
-			killed++
+	return tell(mutants.Outcome{Mutants: chosen, Verdicts: verdicts}, root, *only == "" && !*deep)
+}
+
+// tell writes the report, and what is kept of a whole run; the run's line comes last.
+func tell(o mutants.Outcome, root string, whole bool) error {
+	if err := os.WriteFile(filepath.Join(root, "bin", "mutants.md"), []byte(o.Report()), 0o644); err != nil {
+		return err
+	}
+	if whole {
+		if err := o.Last(true).Keep(root); err != nil {
+			return err
 		}
 	}
-	fmt.Printf("%d mutants, %d killed, %d survived\n", len(verdicts), killed, len(verdicts)-killed)
-	if killed < len(verdicts) {
-		return errors.New("some mutants survive, and why is not argued")
+	failures := o.Failures()
+	for _, f := range failures {
+		fmt.Fprintln(os.Stderr, f)
+	}
+	fmt.Println(o)
+	if len(failures) > 0 {
+		return fmt.Errorf("the mutation run found %d things to see to; they are listed above, and in bin/mutants.md", len(failures))
 	}
 	return nil
 }
