@@ -42,13 +42,14 @@ test: ## vet, then every test; gets itself a PostgreSQL server if need be
 race: ## every test under the race detector (needs a C compiler)
 	CGO_ENABLED=1 $(GO) test -count=1 -race -timeout 20m $(PKG)
 
-soak: ## the long form of what make test runs short: the model checker, spin on the table, linearizability, the kill test ten times
+soak: ## the long form of what make test runs short: the model checker, spin on the table, linearizability, every step on both databases, the kill test ten times
 	@command -v spin >/dev/null || { echo "make soak needs spin, the model checker: apt-get install spin, or https://spinroot.com" >&2; exit 1; }
 	@command -v cc >/dev/null || command -v gcc >/dev/null || command -v clang >/dev/null || \
 		{ echo "make soak needs a C compiler: apt-get install gcc libc6-dev" >&2; exit 1; }
 	FENCEROW_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -v -run 'LargerBound' ./transitions/verify
 	FENCEROW_TEST_LONG=1 $(GO) test -count=1 -v -timeout 90m -run 'Spin' ./transitions/promela
 	FENCEROW_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run 'Order' ./internal/hostile
+	FENCEROW_TEST_LONG=1 $(GO) test -count=1 -timeout 60m -run 'Whatever|ToldToEnd' ./internal/e2e
 	$(GO) test -count=10 -timeout 60m -run 'TestKilled' ./internal/e2e
 
 mutants: ## take every guard and clause away, one at a time, and see who notices; goes on where it was; ARGS='-parallel 4'

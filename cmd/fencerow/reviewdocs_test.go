@@ -94,7 +94,9 @@ func timeless(text string) string {
 	} {
 		text = regexp.MustCompile(passing).ReplaceAllString(text, "·")
 	}
-	return regexp.MustCompile(`(?m) +`).ReplaceAllString(text, " ")
+	text = regexp.MustCompile(`(?m) +`).ReplaceAllString(text, " ")
+	// An event and its evidence are two statements, and may be a millisecond apart: which is shown first is no matter.
+	return regexp.MustCompile(`(?m)^( · evidence_noted .*\n)( · evidence .*\n)`).ReplaceAllString(text, "$2$1")
 }
 
 // night makes the database of the page: what is left after a gateway was down, with what came to light since.

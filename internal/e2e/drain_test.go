@@ -69,8 +69,11 @@ var drains = []struct {
 func TestAProgramThatIsToldToEndKnowsWhatBecameOfItsRequest(t *testing.T) {
 	t.Parallel()
 	together(t, func(run func(string, func(*testing.T))) {
-		for _, p := range places {
-			for _, d := range drains {
+		for i, p := range places {
+			for j, d := range drains {
+				if !long() && j%len(places) != i {
+					continue
+				}
 				run(p.name+"/"+d.name, func(t *testing.T) {
 					o := ordealAt(t, p.make, shutdown(d.review), d.lease, d.flags...)
 					o.isNow(d.end(o))
