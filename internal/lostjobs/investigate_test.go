@@ -165,16 +165,19 @@ func TestAnotherOperationsJobIsNotAttached(t *testing.T) {
 			return fmt.Sprintf(`{"data":[{"id":"job-9","op":"c"},{"id":%q,"op":"b"}]}`, held)
 		})
 		w.prepare(sandbox.Error500, "b")
-		op := w.work("b", "it was looked for", looksLater)
-		if op.RemoteJobID != "" || op.LateRemoteJobID != "" || op.Marked() {
-			t.Errorf("the second holds %q and %q, marked %t", op.RemoteJobID, op.LateRemoteJobID, op.Marked())
+		op := w.work("b", "it is left to a reviewer", func(op machine.Operation) bool {
+			return op.Phase == transitions.Uncertain && op.NextAction == transitions.Review
+		})
+		if op.RemoteJobID != "" || op.LateRemoteJobID != held || op.Marked() {
+			t.Errorf("the second holds %q and %q, marked %t; want the first's as a late one, past which nothing is sent", op.RemoteJobID, op.LateRemoteJobID, op.Marked())
 		}
-		if told := w.told("b", "investigate_inconclusive"); len(told) != 1 || !strings.HasPrefix(told[0], "another operation holds the find; ") {
+		told := w.told("b", "investigate_inconclusive")
+		if len(told) != 2 || !strings.HasPrefix(told[0], "another operation holds the find; ") || !strings.HasPrefix(told[1], "an id came to light; ") {
 			t.Errorf("told: %q", told)
 		}
-		kept := w.evidence("b", machine.EvidenceInvestigation)
-		if len(kept) != 2 || kept[1].RemoteJobID != held {
-			t.Errorf("kept: %+v", kept)
+		looked, named := w.evidence("b", machine.EvidenceInvestigation), w.evidence("b", machine.EvidenceAccepted)
+		if len(looked) != 1 || len(named) != 1 || named[0].RemoteJobID != held {
+			t.Errorf("kept: %+v and %+v", looked, named)
 		}
 		w.sentOnce("a", "b")
 	})

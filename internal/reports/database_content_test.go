@@ -21,14 +21,14 @@ import (
 	"github.com/fencerow/fencerow/worker"
 )
 
-// marker is how much longer a text is for the count of what was cut off.
-const marker = 40
-
 // cut holds a stored text to its bound: its beginning is there, and so is a count of the rest.
 func cut(t *testing.T, what string, got []byte, whole string, limit int) {
 	t.Helper()
-	if n := len(got); n > limit+marker || n < limit-4 || !bytes.HasPrefix([]byte(whole), got[:limit-4]) || !bytes.HasSuffix(got, []byte(" more bytes)")) {
-		t.Errorf("%s has %d bytes and ends with %q; want the first %d and a count of the rest", what, n, got[max(0, n-marker):], limit)
+	kept, told, _ := strings.Cut(string(got), "… (")
+	var rest int
+	if _, err := fmt.Sscanf(told, "%d more bytes)", &rest); err != nil || len(got) > limit || len(got) < limit-4 ||
+		!strings.HasPrefix(whole, kept) || len(kept)+rest != len(whole) {
+		t.Errorf("%s has %d bytes of %d and ends with %q; want at most %d, the first and a count of the rest", what, len(got), len(whole), got[max(0, len(got)-40):], limit)
 	}
 }
 
