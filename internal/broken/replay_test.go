@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fencerow/fencerow/internal/broken"
+	"github.com/fencerow/fencerow/internal/storetest"
 	"github.com/fencerow/fencerow/machine/machinetest"
 	"github.com/fencerow/fencerow/transitions"
 )
@@ -65,7 +66,8 @@ func TestEveryCounterexampleReplaysOnEveryStore(t *testing.T) {
 			all[fmt.Sprintf("story-%02d.txt", i)] = &fstest.MapFile{Data: []byte(texts[f.Name])}
 		}
 	}
-	for kind, open := range stores {
+	for kind := range storetest.Each(right) {
+		open := func(t *testing.T, p *transitions.Program) machinetest.Subject { return storetest.Each(p)[kind](t) }
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			t.Run("of the standard table passes them all", func(t *testing.T) {
