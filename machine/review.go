@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/fencerow/fencerow/transitions"
@@ -95,11 +96,12 @@ const recalled = "evidence_recalled"
 // being sent, and to have seen them is no proof. Where it holds a lease the decision is denied; it was not begun, since
 // the marks forbid that.
 func (m *Machine) recall(ctx context.Context, r Review) error {
-	if m.store.Program().Rule(recalled) == nil {
+	p := m.store.Program()
+	if p.Rule(recalled) == nil {
 		return nil // a table of one's own
 	}
 	op, err := m.Get(ctx, r.OperationID)
-	if err != nil || op.Phase != transitions.Prepared || !op.Marked() || op.EvidenceSeq != r.Seen.EvidenceSeq {
+	if err != nil || !recallable(p, op) || op.EvidenceSeq != r.Seen.EvidenceSeq {
 		return err
 	}
 	_, err = m.Fire(ctx, recalled, transitions.Params{"operation_id": transitions.TextValue(op.OperationID)})
@@ -107,10 +109,16 @@ func (m *Machine) recall(ctx context.Context, r Review) error {
 	switch {
 	case !ok:
 		return err
-	case denied.Seen.Phase != transitions.Prepared || !denied.Seen.Marked():
+	case !recallable(p, denied.Seen):
 		return nil // somebody else did
 	}
 	return &DeniedError{Event: r.Event(), OperationID: op.OperationID, Failed: denied.Failed, Seen: denied.Seen}
+}
+
+// recallable reports whether an operation is marked in a phase that the table takes back.
+func recallable(p *transitions.Program, op Operation) bool {
+	rule := p.Rule(recalled)
+	return rule != nil && op.Marked() && slices.Contains(rule.From, op.Phase)
 }
 
 // withKept adds the values that are known of the job that is attached. They cannot change between this look and the
@@ -184,7 +192,7 @@ func (m *Machine) Preview(ctx context.Context, r Review) (Preview, error) {
 // judged evaluates what Decide would do.
 func judged(p *transitions.Program, r Review, op Operation, params transitions.Params, w transitions.World) transitions.Verdict {
 	row := op.Row()
-	if r.Choice == ChoiceAcknowledge && op.Phase == transitions.Prepared && op.Marked() && p.Rule(recalled) != nil {
+	if r.Choice == ChoiceAcknowledge && recallable(p, op) {
 		back := p.Eval(recalled, row, transitions.Params{"operation_id": transitions.TextValue(op.OperationID)}, w)
 		if !back.Applied {
 			return back
