@@ -99,16 +99,25 @@ func TestTheRemotesStatusDecidesWhatACancelComesTo(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			onStores(t, sandbox.Options{Running: time.Hour}, func(t *testing.T, w *world) {
-				if c.status != 0 {
-					w.answers(http.MethodPost, "/cancel", c.status, func() string {
-						w.ahead.Store(int64(2 * time.Hour)) // the job is done when it is looked at next
-						return "as it likes"
-					})
+				wished := make(chan struct{}) // twice: the remote, which may end it, hears of it only then
+				w.script = func(rw http.ResponseWriter, r *http.Request) bool {
+					if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/cancel") {
+						return false
+					}
+					<-wished
+					if c.status == 0 {
+						return false
+					}
+					w.ahead.Store(int64(2 * time.Hour)) // the job is done when it is looked at next
+					rw.WriteHeader(c.status)
+					_, _ = rw.Write([]byte("as it likes"))
+					return true
 				}
 				w.prepare("none", "a")
 				stop := w.start()
 				w.await("a", "it is observed", onItsWay)
 				w.wish("a")
+				close(wished)
 				op := w.await("a", "it ends", ended)
 				stop()
 				if diff := cmp.Diff([]any{c.outcome, 1}, []any{op.Outcome, w.count("cancel")}); diff != "" {

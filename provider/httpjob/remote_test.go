@@ -75,9 +75,10 @@ func answer(text string) func(*rawRemote, net.Conn) {
 	}
 }
 
-// framed is a whole answer with its length.
+// framed is a whole answer with its length. The remote ends the connection after it and says so: a client that kept it
+// would lose the race between its next request and the end every so often.
 func framed(status int, body string, headers ...string) string {
-	head := fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Length: %d\r\n", status, http.StatusText(status), len(body))
+	head := fmt.Sprintf("HTTP/1.1 %d %s\r\nContent-Length: %d\r\nConnection: close\r\n", status, http.StatusText(status), len(body))
 	for _, h := range headers {
 		head += h + "\r\n"
 	}
