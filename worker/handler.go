@@ -199,7 +199,15 @@ type SubmitError struct {
 	Rate       bool          // refused only for its rate: the brake does not count it
 	RetryAfter time.Duration // for ClassRefused: the remote's wish; 0 if it said nothing
 	Raw        []byte        // the answer's body as far as it was read: evidence
+	Wire       *Wire         // nil: the connection's bytes were not counted
 	Err        error
+}
+
+// Wire is what the one connection of a submission carried, above TLS. Handed is an upper bound of what the remote can
+// have of the request, and no proof that it has any of it; Received counts the answer's head too.
+type Wire struct {
+	Handed   int64 // bytes of the request that were handed to the connection
+	Received int64 // bytes that came from the remote
 }
 
 // Error says the class and the cause.

@@ -88,7 +88,7 @@ func (b *bench) events(id, event string) []string {
 	return got
 }
 
-// evidence is what was noted, "kind id text".
+// evidence is what was noted, "kind id text", but for how the request ended that is looked for.
 func (b *bench) evidence(id string) []string {
 	b.Helper()
 	entries, err := b.m.Store().Evidence(context.Background(), id)
@@ -97,7 +97,9 @@ func (b *bench) evidence(id string) []string {
 	}
 	got := []string{}
 	for _, e := range entries {
-		got = append(got, fmt.Sprintf("%s %s %s", e.Kind, e.RemoteJobID, e.Detail))
+		if e.Kind != machine.EvidenceError {
+			got = append(got, fmt.Sprintf("%s %s %s", e.Kind, e.RemoteJobID, e.Detail))
+		}
 	}
 	return got
 }

@@ -32,9 +32,22 @@ func (w *Worker) settle(l *machine.Lease, a Accepted, err error) {
 		if len(known.Raw) > 0 {
 			w.keep(ctx, l, machine.Evidence{Kind: machine.EvidenceAnswer, Raw: known.Raw})
 		}
+		w.keep(ctx, l, machine.Evidence{Kind: machine.EvidenceError, Raw: ending(known)})
 		_, stored = w.machine.Unknown(ctx, l, known.Reason, known.Err.Error())
 	}
-	w.refused(ctx, l, stored, machine.Evidence{Kind: "late_" + string(known.Class), Raw: []byte(known.Err.Error())})
+	w.refused(ctx, l, stored, machine.Evidence{Kind: "late_" + string(known.Class), Raw: ending(known)})
+}
+
+// ending is how a submission ended, as evidence: its class, what the connection carried, and the words.
+func ending(known *SubmitError) []byte {
+	text := "class " + string(known.Class)
+	if known.Reason != "" {
+		text += ", reason " + known.Reason
+	}
+	if known.Wire != nil {
+		text += fmt.Sprintf(", %d bytes of the request handed to the connection, %d bytes received", known.Wire.Handed, known.Wire.Received)
+	}
+	return []byte(text + ": " + known.Err.Error())
 }
 
 func (w *Worker) settleAccepted(ctx context.Context, l *machine.Lease, a Accepted) {

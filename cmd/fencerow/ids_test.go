@@ -79,8 +79,8 @@ func TestWhatCannotBePrintedEndsWithOneAndSaysWhatIsStored(t *testing.T) {
 	}{
 		{[]string{"review", "list"}, ""}, {[]string{"list"}, ""}, {[]string{"list", "--json"}, ""}, {[]string{"show", "a"}, ""},
 		{[]string{"stats"}, ""}, {[]string{"audit"}, ""}, {[]string{"reconcile", "--once"}, ""}, {[]string{"--help"}, ""},
-		{append([]string{"review", "abandon", "a", "--seen", "1.0"}, by...), "it was stored all the same: a is terminal"},
-		{append([]string{"review", "abandon", "b", "--seen", "1.0", "--json"}, by...), "it was stored all the same: b is terminal"},
+		{append([]string{"review", "abandon", "a", "--seen", "1.1"}, by...), "it was stored all the same: a is terminal"},
+		{append([]string{"review", "abandon", "b", "--seen", "1.1", "--json"}, by...), "it was stored all the same: b is terminal"},
 		{append([]string{"redo", "a", "--as", "a2", "--override-quarantine"}, by...), "it was stored all the same: a2 repeats a"},
 	} {
 		var said bytes.Buffer

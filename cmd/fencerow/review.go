@@ -34,6 +34,7 @@ func (a *app) reviewVerb() *cobra.Command {
 	}
 	c.AddCommand(
 		a.reviewListVerb(),
+		a.reviewUnmatchedVerb(),
 		a.decideVerb(machine.ChoiceAttach, "Give an operation the remote job that was found",
 			`Attach gives an uncertain operation the remote job that somebody found; it is observed then. Where the provider file
 builds an address from values of the submission's answer (submit.keep), give those of this job with --keep: without them
@@ -152,6 +153,9 @@ func (a *app) decide(ctx context.Context, r machine.Review, f reviewFlags) error
 	defer s.close()
 	if r.Choice == machine.ChoiceAttach {
 		if err := a.checkKept(ctx, s, r, f.provider); err != nil {
+			return err
+		}
+		if err := a.tellOthers(ctx, s, r); err != nil {
 			return err
 		}
 	}

@@ -50,17 +50,22 @@ func (c *cli) doubtKind(m *machine.Machine, kind, reason string, ids ...string) 
 		if err != nil || len(leases) != len(chunk) {
 			c.Fatalf("claimed %d of %d: %v", len(leases), len(chunk), err)
 		}
-		var begin, unknown []transitions.Params
+		var begin, ended, unknown []transitions.Params
 		for _, l := range leases {
 			held := transitions.Params{
 				"operation_id": transitions.TextValue(l.Operation.OperationID), "owner": transitions.TextValue(l.Owner), "revision": transitions.IntValue(l.Revision),
 			}
 			begin = append(begin, held)
-			ended := maps.Clone(held)
-			ended["reason"], ended["detail"] = transitions.TextValue(reason), transitions.TextValue(because[reason])
-			unknown = append(unknown, ended)
+			piece := maps.Clone(held)
+			piece["kind"] = transitions.TextValue(machine.EvidenceError)
+			piece["raw"] = transitions.BytesValue([]byte("class unknown, reason " + reason + ", 412 bytes of the request handed to the connection, 0 bytes received: " + because[reason]))
+			ended = append(ended, piece)
+			known := maps.Clone(held)
+			known["reason"], known["detail"] = transitions.TextValue(reason), transitions.TextValue(because[reason])
+			unknown = append(unknown, known)
 		}
 		c.applied(m, "submit_begin", begin)
+		c.applied(m, "evidence_noted", ended)
 		c.applied(m, "submit_unknown", unknown)
 	}
 }
@@ -121,8 +126,8 @@ func TestOfTwoReviewersAtOnceOneDecides(t *testing.T) {
 			got := make([]result, 2)
 			var both sync.WaitGroup
 			for i, args := range [][]string{
-				{"review", "abandon", id, "--seen", "1.0", "--reviewer", "ada", "--reason", "never mind"},
-				{"review", "attach", id, "--remote-job-id", "job-" + id, "--seen", "1.0", "--reviewer", "bob", "--reason", "found it"},
+				{"review", "abandon", id, "--seen", "1.1", "--reviewer", "ada", "--reason", "never mind"},
+				{"review", "attach", id, "--remote-job-id", "job-" + id, "--seen", "1.1", "--reviewer", "bob", "--reason", "found it"},
 			} {
 				both.Go(func() { got[i] = c.run(args...) })
 			}
@@ -135,7 +140,7 @@ func TestOfTwoReviewersAtOnceOneDecides(t *testing.T) {
 				t.Fatalf("exit codes %d and %d", got[0].code, got[1].code)
 			}
 			c.contains(got[lost].stderr, "was denied; nothing was changed", "revision: the row has the revision that was bound or looked at",
-				"What happened since 1.0: "+by)
+				"What happened since 1.1: "+by)
 			if n := len(c.decisions(m, id)); n != 1 {
 				t.Errorf("%d decisions are on record", n)
 			}
@@ -151,7 +156,7 @@ func TestADoubleClickDecidesOnce(t *testing.T) {
 		c.doubt(m, "no_response", "a", "b")
 		c.mark(m, "b")
 		for _, args := range [][]string{
-			{"review", "not-created", "a", "--override-quarantine", "--seen", "1.0"},
+			{"review", "not-created", "a", "--override-quarantine", "--seen", "1.1"},
 			{"review", "acknowledge", "b", "--seen", c.op(m, "b").Seen().String()},
 		} {
 			args = append(args, "--reviewer", "ada", "--reason", "support says so")
@@ -193,7 +198,7 @@ func TestADecisionWhileEvidenceArrives(t *testing.T) {
 			var got result
 			var both sync.WaitGroup
 			both.Go(func() {
-				got = c.run("review", "not-created", id, "--override-quarantine", "--seen", "1.0", "--reviewer", "ada", "--reason", "support says so")
+				got = c.run("review", "not-created", id, "--override-quarantine", "--seen", "1.1", "--reviewer", "ada", "--reason", "support says so")
 			})
 			both.Go(func() {
 				if _, err := m.Note(context.Background(), id, machine.Evidence{Kind: machine.EvidenceAccepted, RemoteJobID: "late-" + id, Owner: "host/late", Revision: 1}); err != nil {
@@ -202,11 +207,11 @@ func TestADecisionWhileEvidenceArrives(t *testing.T) {
 			})
 			both.Wait()
 			op := c.op(m, id)
-			if op.LateRemoteJobID != "late-"+id || op.EvidenceSeq != 1 {
-				t.Errorf("%s: the late id is %q", id, op.LateRemoteJobID)
+			if op.LateRemoteJobID != "late-"+id || op.EvidenceSeq != 2 {
+				t.Errorf("%s: the late id is %q, the evidence number %d", id, op.LateRemoteJobID, op.EvidenceSeq)
 			}
 			if got.code == exitError {
-				c.contains(got.stderr, "evidence_seq: the evidence is what was looked at", "no_late_remote_job_id", "What happened since 1.0: evidence_noted by host/late")
+				c.contains(got.stderr, "evidence_seq: the evidence is what was looked at", "no_late_remote_job_id", "What happened since 1.1: evidence_noted by host/late")
 			} else if got.code != exitOK || op.Phase != transitions.Prepared {
 				t.Errorf("%s: exit code %d, it is %s", id, got.code, op.Phase)
 			}
@@ -234,13 +239,13 @@ func TestADecisionThatLacksSomethingIsRefused(t *testing.T) {
 			args []string
 			want []string
 		}{
-			"an old revision":  {exitError, by("ada", "x", "abandon", "a", "--seen", "0.1"), []string{"revision: the row has", "What happened since 0.1: dispatch_claim by host/", "decide with --seen 1.1"}},
-			"old evidence":     {exitError, by("ada", "x", "abandon", "a", "--seen", "1.0"), []string{"evidence_seq: the evidence is", "What happened since 1.0: evidence_noted by host/late"}},
-			"a blank reviewer": {exitUsage, by("\u200b", "x", "abandon", "a", "--seen", "1.1"), []string{"--reviewer is missing"}},
-			"a blank reason":   {exitUsage, by("ada", " ", "not-created", "a", "--seen", "1.1"), []string{"--reason is missing"}},
-			"a blank id":       {exitUsage, by("ada", "x", "attach", "a", "--seen", "1.1", "--remote-job-id", " "), []string{"--remote-job-id"}},
-			"a value unnamed":  {exitUsage, by("ada", "x", "attach", "a", "--seen", "1.1", "--remote-job-id", "j", "--keep", "v"), []string{"--keep \"v\": want NAME=VALUE"}},
-			"no mark":          {exitError, by("ada", "x", "acknowledge", "a", "--seen", "1.1"), []string{"marked: a mark waits for a reviewer"}},
+			"an old revision":  {exitError, by("ada", "x", "abandon", "a", "--seen", "0.1"), []string{"revision: the row has", "What happened since 0.1: dispatch_claim by host/", "decide with --seen 1.2"}},
+			"old evidence":     {exitError, by("ada", "x", "abandon", "a", "--seen", "1.1"), []string{"evidence_seq: the evidence is", "What happened since 1.1: evidence_noted by host/late"}},
+			"a blank reviewer": {exitUsage, by("\u200b", "x", "abandon", "a", "--seen", "1.2"), []string{"--reviewer is missing"}},
+			"a blank reason":   {exitUsage, by("ada", " ", "not-created", "a", "--seen", "1.2"), []string{"--reason is missing"}},
+			"a blank id":       {exitUsage, by("ada", "x", "attach", "a", "--seen", "1.2", "--remote-job-id", " "), []string{"--remote-job-id"}},
+			"a value unnamed":  {exitUsage, by("ada", "x", "attach", "a", "--seen", "1.2", "--remote-job-id", "j", "--keep", "v"), []string{"--keep \"v\": want NAME=VALUE"}},
+			"no mark":          {exitError, by("ada", "x", "acknowledge", "a", "--seen", "1.2"), []string{"marked: a mark waits for a reviewer"}},
 			"nobody's":         {exitError, by("ada", "x", "abandon", "b", "--seen", "1.1"), []string{`operation "b": no such operation`}},
 		} {
 			got := c.run(append([]string{"review"}, r.args...)...)
@@ -275,7 +280,7 @@ func TestTheQuarantineIsShownWithItsEndAndAnOverrideIsRecorded(t *testing.T) {
 				t.Errorf("%v does not say until when the quarantine lasts:\n%s", args, out)
 			}
 		}
-		decide := []string{"review", "not-created", "a", "--seen", "1.0", "--reviewer", "ada", "--reason", "support says so"}
+		decide := []string{"review", "not-created", "a", "--seen", "1.1", "--reviewer", "ada", "--reason", "support says so"}
 		c.contains(c.want(exitError, decide...).stderr, "quarantine_over: an old sender can send no longer", "in quarantine until "+stamp(ends), "--override-quarantine takes that risk")
 		c.contains(c.want(exitError, append(decide, "--dry-run")...).stderr, "would be denied: refused (quarantine until ")
 		if got := c.decisions(m, "a"); len(got) != 0 {
@@ -302,7 +307,7 @@ func TestADryRunShowsTheEffectAndChangesNothing(t *testing.T) {
 			"abandon":                                                    {"→ terminal", "outcome", "→ abandoned", "nothing is left to do"},
 		} {
 			args := append([]string{"review"}, strings.Fields(verb)...)
-			args = append(args, "a", "--seen", "1.0", "--reviewer", "ada", "--reason", "x", "--dry-run")
+			args = append(args, "a", "--seen", "1.1", "--reviewer", "ada", "--reason", "x", "--dry-run")
 			r := c.want(exitOK, args...)
 			c.contains(r.stdout, append(want, "on operation a would be applied; nothing was changed:")...)
 			if strings.Contains(r.stderr, "using the database") {
@@ -316,7 +321,7 @@ func TestADryRunShowsTheEffectAndChangesNothing(t *testing.T) {
 		seen := c.op(m, "b").Seen().String()
 		c.contains(c.want(exitOK, "review", "acknowledge", "b", "--seen", seen, "--reviewer", "ada", "--reason", "x", "--dry-run").stdout, "duplicate_suspected", "true", "→ false")
 		denied := c.want(exitError, "review", "attach", "a", "--remote-job-id", "j", "--seen", "0.0", "--reviewer", "ada", "--reason", "x", "--dry-run", "--json")
-		if got := c.lines(denied.stdout)[0]; got["would_be_applied"] != false || fmt.Sprint(got["failed"]) != "[revision]" {
+		if got := c.lines(denied.stdout)[0]; got["would_be_applied"] != false || fmt.Sprint(got["failed"]) != "[revision evidence_seq]" {
 			t.Errorf("a denied one: %v", got)
 		}
 		if diff := cmp.Diff(before, c.shown("a")); diff != "" {

@@ -131,7 +131,7 @@ func (c *cli) sender(label string) *machine.Machine {
 func (c *cli) settled(m *machine.Machine) {
 	c.Helper()
 	ctx := context.Background()
-	by := machine.Decision{Seen: machine.Seen{Revision: 1}, Reviewer: "bob", Reason: "the provider's log has no such request"}
+	by := machine.Decision{Seen: machine.Seen{Revision: 1, EvidenceSeq: 1}, Reviewer: "bob", Reason: "the provider's log has no such request"}
 	if _, err := m.ReviewAbandon(ctx, "clip-004", by); err != nil {
 		c.Fatal(err)
 	}

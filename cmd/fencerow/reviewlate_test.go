@@ -23,7 +23,7 @@ func TestAJobIsAttachedWithTheValuesThatItIsFoundBy(t *testing.T) {
 		c.uncertain("a")
 		job := c.remote.Counts()["a"].IDs[0]
 		attach := func(more ...string) []string {
-			return append([]string{"review", "attach", "a", "--remote-job-id", job, "--seen", "1.0", "--reviewer", "ada", "--reason", "found it", "--provider", c.spec}, more...)
+			return append([]string{"review", "attach", "a", "--remote-job-id", job, "--seen", "1.1", "--reviewer", "ada", "--reason", "found it", "--provider", c.spec}, more...)
 		}
 		for want, flags := range map[string][]string{
 			"observe.url is built from the kept value {status_url}, which is not known of remote job " + job + ": without it the job could never be observed": nil,
@@ -57,7 +57,7 @@ func TestTheListShowsFirstWhatADecisionWasWrongAbout(t *testing.T) {
 	onEach(t, func(t *testing.T, c *cli) {
 		m := c.engine()
 		c.doubt(m, "no_response", "given-up", "sent-again", "still-open")
-		by := []string{"--seen", "1.0", "--reviewer", "ada", "--reason", "the log has no such request"}
+		by := []string{"--seen", "1.1", "--reviewer", "ada", "--reason", "the log has no such request"}
 		c.want(exitOK, append([]string{"review", "abandon", "given-up"}, by...)...)
 		c.want(exitOK, append([]string{"review", "not-created", "sent-again", "--override-quarantine"}, by...)...)
 		who := machine.Who{Provider: "video", Account: "main"}
@@ -105,7 +105,7 @@ func TestARedoAndItsOriginalShowEachOther(t *testing.T) {
 		m := c.engine()
 		c.doubt(m, "no_response", "a")
 		by := []string{"--reviewer", "ada", "--reason", "the customer wants it after all"}
-		c.want(exitOK, append([]string{"review", "abandon", "a", "--seen", "1.0"}, by...)...)
+		c.want(exitOK, append([]string{"review", "abandon", "a", "--seen", "1.1"}, by...)...)
 		c.contains(c.want(exitError, append([]string{"redo", "a", "--as", "b"}, by...)...).stderr, "redo_proof: an abandoned one has no remote job and its quarantine is over")
 		c.contains(c.want(exitOK, append([]string{"redo", "a", "--as", "b", "--override-quarantine"}, by...)...).stdout, "b repeats a: prepared", "the next worker sends it")
 		c.contains(c.want(exitOK, "show", "a").stdout, "repeated by b, which is prepared")

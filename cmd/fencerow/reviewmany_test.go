@@ -142,7 +142,7 @@ func TestTwoDecisionsAboutManyAtOnceDecideEachOnce(t *testing.T) {
 			}
 			for _, d := range denied {
 				by := map[int]string{0: "bob", 1: "ada"}[i]
-				if changed := d.(map[string]any)["changed"]; changed != "since 1.0: review_abandon by "+by {
+				if changed := d.(map[string]any)["changed"]; changed != "since 1.1: review_abandon by "+by {
 					t.Errorf("a denial says %q", changed)
 				}
 			}

@@ -130,7 +130,9 @@ func (h *Handler) end(s sending, class worker.Class, reason, key string, why err
 	default:
 		err = errors.New(text)
 	}
-	e := &worker.SubmitError{Class: class, Reason: reason, Key: key, Err: h.redact.error(err)}
+	e := &worker.SubmitError{
+		Class: class, Reason: reason, Key: key, Wire: &worker.Wire{Handed: s.handed, Received: s.received}, Err: h.redact.error(err),
+	}
 	if len(s.body) > 0 {
 		var unread int64
 		if n, err := strconv.ParseInt(s.header.Get("Content-Length"), 10, 64); err == nil && n > int64(len(s.body)) {
