@@ -31,7 +31,7 @@ func TestALeaseThatEndsInsideATransactionCanBeClaimedInsideIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback(f.ctx) }()
-	inside := &fixture{t, f.Store, f.ctx, f.url}
+	inside := &fixture{T: t, Store: f.Store, ctx: f.ctx, url: f.url, byHand: f.byHand}
 	store := f.InTx(tx)
 	for _, step := range []struct {
 		sql     string

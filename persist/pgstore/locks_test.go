@@ -104,7 +104,7 @@ func TestEveryStatementJudgesTheRowAsItsLockLeftIt(t *testing.T) {
 	all := open(t, patient)
 	other, watcher := all.connect(), all.connect()
 	eachStatement(t, func(t *testing.T, rule *transitions.Rule, form transitions.Form) {
-		f := &fixture{t, all.Store, all.ctx, all.url}
+		f := &fixture{T: t, Store: all.Store, ctx: all.ctx, url: all.url, byHand: all.byHand}
 		f.exec(watcher, "DELETE FROM fencerow_operations")
 		row, params := f.example(rule.Event, "a")
 		f.exec(other, "BEGIN")
@@ -143,7 +143,7 @@ func TestEveryStatementWaitsForALockNoLongerThanItsBound(t *testing.T) {
 	all := open(t, pgstore.Options{LockTimeout: 50 * time.Millisecond, StatementTimeout: 20 * time.Second})
 	other, watcher := all.connect(), all.connect()
 	eachStatement(t, func(t *testing.T, rule *transitions.Rule, form transitions.Form) {
-		f := &fixture{t, all.Store, all.ctx, all.url}
+		f := &fixture{T: t, Store: all.Store, ctx: all.ctx, url: all.url, byHand: all.byHand}
 		f.exec(watcher, "DELETE FROM fencerow_operations")
 		_, params := f.example(rule.Event, "a")
 		f.exec(other, "BEGIN; "+lockRow)
@@ -193,7 +193,7 @@ func TestEveryClaimAndSweepPassesByWhatIsLocked(t *testing.T) {
 	all := open(t, patient)
 	other, watcher := all.connect(), all.connect()
 	eachPick(t, func(t *testing.T, rule *transitions.Rule) {
-		f := &fixture{t, all.Store, all.ctx, all.url}
+		f := &fixture{T: t, Store: all.Store, ctx: all.ctx, url: all.url, byHand: all.byHand}
 		f.exec(watcher, "DELETE FROM fencerow_operations")
 		row, given := f.example(rule.Event, "b")
 		// The same, but the first to be served.
@@ -235,7 +235,7 @@ func TestEveryStatementAboutSeveralLeavesTheOthersAlone(t *testing.T) {
 		if form != persist.Many {
 			return // the statement is about one
 		}
-		f := &fixture{t, all.Store, all.ctx, all.url}
+		f := &fixture{T: t, Store: all.Store, ctx: all.ctx, url: all.url, byHand: all.byHand}
 		f.exec(watcher, "DELETE FROM fencerow_operations")
 		f.example(rule.Event, "c")
 		_, first := f.example(rule.Event, "a")
@@ -265,7 +265,7 @@ func TestEveryStatementAboutSeveralLocksThemInOneOrder(t *testing.T) {
 		if form != persist.Many {
 			return // locks one
 		}
-		f := &fixture{t, unordered, all.ctx, all.url}
+		f := &fixture{T: t, Store: unordered, ctx: all.ctx, url: all.url, byHand: all.byHand}
 		f.exec(watcher, "DELETE FROM fencerow_operations")
 		_, last := f.example(rule.Event, "b")
 		_, first := f.example(rule.Event, "a")
