@@ -58,7 +58,7 @@ func TestTheSuitesPassOnEveryStore(t *testing.T) {
 
 func TestEveryPartOfWhatIsOtherwiseThanInTheStandardTableIsHeldByACase(t *testing.T) {
 	t.Parallel()
-	storetest.EveryPartIsNeeded(t, os.DirFS("testdata"), program(t), transitions.MustCompile(transitions.Standard()))
+	machinetest.Mutants(t, moderated.Table(), os.DirFS("testdata"), machinetest.MutantOptions{Extends: transitions.MustCompile(transitions.Standard())})
 }
 
 func TestEveryStoreDoesWhatTheTableMeans(t *testing.T) {

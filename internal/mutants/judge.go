@@ -48,7 +48,11 @@ func newJudge(folder string, checker Checker) (*judge, error) {
 		program: p, suite: s, parts: map[string]part{}, benches: map[string]bench{}, cover: map[string]Cover{},
 		trials: trials{folder}, checker: checker,
 	}
-	for _, m := range parts(p) {
+	all, err := partsOf(transitions.Standard())
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range all {
 		j.parts[m.ID] = m
 	}
 	return j, nil
@@ -78,11 +82,9 @@ func (j *judge) table(ctx context.Context, m Mutant) (Verdict, error) {
 	if !ok {
 		return Verdict{}, fmt.Errorf("judge %s: there is no such mutant", m.ID)
 	}
-	p, err := part.mutate(j.program)
-	if err != nil {
-		return Verdict{}, err
-	}
+	p := part.program
 	var v Verdict
+	var err error
 	about := func(c machinetest.Case) bool { return slices.Contains(c.Events, m.Event) }
 	for _, chosen := range []func(machinetest.Case) bool{about, func(c machinetest.Case) bool { return !about(c) }} {
 		if err := j.cases(ctx, inMemory(p), chosen, &v); err != nil || v.Killed() {
@@ -106,9 +108,9 @@ func (j *judge) table(ctx context.Context, m Mutant) (Verdict, error) {
 // found, and what an operand is worth to an invariant is asked only where nobody else noticed.
 func modeled(m Mutant, v Verdict) bool {
 	switch m.Kind {
-	case PartRecorded, PartForm:
+	case machinetest.PartRecorded, machinetest.PartForm:
 		return false
-	case PartOperand:
+	case machinetest.PartOperand:
 		return !v.Killed()
 	}
 	return true

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fencerow/fencerow/internal/mutants/clause"
 	"github.com/fencerow/fencerow/internal/mutants/cut"
+	"github.com/fencerow/fencerow/machine/machinetest"
 	"github.com/fencerow/fencerow/persist"
 	"github.com/fencerow/fencerow/transitions"
 )
@@ -32,13 +33,17 @@ type Mutant struct {
 }
 
 // Deep reports whether the mutant takes away a part of an expression rather than a whole guard, assignment or clause.
-func (m Mutant) Deep() bool { return m.Kind == PartOperand || m.Kind == string(clause.Part) }
+func (m Mutant) Deep() bool { return m.Kind == machinetest.PartOperand || m.Kind == string(clause.Part) }
 
 // All lists every mutant of the standard table and of its SQL: first the table's, in its order, then each dialect's.
 func All() ([]Mutant, error) {
 	p := transitions.MustCompile(transitions.Standard())
 	var all []Mutant
-	for _, part := range parts(p) {
+	listed, err := partsOf(transitions.Standard())
+	if err != nil {
+		return nil, fmt.Errorf("list the mutants: %w", err)
+	}
+	for _, part := range listed {
 		all = append(all, part.Mutant)
 	}
 	for _, d := range []persist.Dialect{persist.PostgreSQL, persist.SQLite} {

@@ -29,14 +29,15 @@ func TestEveryPartOfTheTableCanBeTakenAway(t *testing.T) {
 	t.Parallel()
 	p := transitions.MustCompile(transitions.Standard())
 	taken := map[string]bool{}
-	for _, m := range parts(p) {
-		if _, err := m.mutate(p); err != nil {
-			t.Error(err)
-		}
-		if m.Kind == PartGuard || m.Kind == PartFence {
+	listed, err := partsOf(transitions.Standard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range listed {
+		if m.Kind == machinetest.PartGuard || m.Kind == machinetest.PartFence {
 			taken[m.Event+" "+m.In] = true
 		}
-		if m.Kind == PartSet {
+		if m.Kind == machinetest.PartSet {
 			taken[m.Event+" = "+m.In] = true
 		}
 	}
@@ -122,13 +123,9 @@ func TestEveryGuardIsMissedByACaseAboutItsEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range parts(j.program) {
-		if m.Kind != PartGuard && m.Kind != PartFence {
+	for _, m := range j.parts {
+		if m.Kind != machinetest.PartGuard && m.Kind != machinetest.PartFence {
 			continue
-		}
-		p, err := m.mutate(j.program)
-		if err != nil {
-			t.Fatal(err)
 		}
 		heard := false
 		about := func(c machinetest.Case) bool {
@@ -139,7 +136,7 @@ func TestEveryGuardIsMissedByACaseAboutItsEvent(t *testing.T) {
 			}
 			return false
 		}
-		if _, err := j.suite.Play(t.Context(), inMemory(p), about, func(machinetest.Fault) bool { heard = true; return false }); err != nil {
+		if _, err := j.suite.Play(t.Context(), inMemory(m.program), about, func(machinetest.Fault) bool { heard = true; return false }); err != nil {
 			t.Fatal(err)
 		}
 		if !heard {

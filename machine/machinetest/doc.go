@@ -7,6 +7,9 @@
 //     so without a test;
 //   - [Agree] goes through every event, phase and state of the fence of any table, then through random rows and events.
 //
+// [Mutants] asks the other way round whether the suite files of a table would notice: it takes every part of the table
+// away, one at a time, and fails where every case comes out the same.
+//
 // A store's test needs a way to an empty store, to write rows by hand, and to the database's clock:
 //
 //	func newStore(t *testing.T) machinetest.Subject {
