@@ -15,12 +15,12 @@ func TestEveryPartOfTheTableIsMissedByACase(t *testing.T) {
 }
 
 // argued says what nobody can notice: the effect that makes a payout disputed is shared by a payer whose lease lasts and
-// by the sweep that finds a lapsed one, so that each of them needs one of the two moments only.
+// by the sweeps that find a lapsed one, so that each of them needs one of the two moments only.
 func argued(m machinetest.Mutant) string {
 	switch m.String() {
 	case "pay_unclear: operand set quiet_until 2":
 		return "a payer's lease ends later than now, or the fence denies the event"
-	case "pay_lapsed: operand set quiet_until 1":
+	case "pay_lapsed: operand set quiet_until 1", "late_recalled: operand set quiet_until 1":
 		return "a lease that lapsed ended before now, or the fence denies the event"
 	}
 	return ""

@@ -90,6 +90,7 @@ func events() []t.Event {
 		{Name: "pay_not_sent", From: on(Sending), To: Drafted, Fence: t.Held, Guards: gs(proven), Effects: fx(payDue, release), Notes: t.Notes{Reason: proof}, Actor: "payer", Doc: "the bank was never reached"},
 		{Name: "pay_unclear", From: on(Sending), To: Disputed, Fence: t.Held, Effects: fx(doubted("unclear_answer"), release), Notes: told, Actor: "payer", Doc: "the bank's answer says nothing"},
 		{Name: "pay_lapsed", From: on(Sending), To: Disputed, Fence: t.Lapsed, Effects: fx(doubted("no_answer"), bump), Notes: t.Notes{Reason: t.Str("no_answer")}, Also: t.Sweep, Actor: "reconciler", Doc: "the payer is gone"},
+		{Name: "late_recalled", From: on(Drafted), To: Disputed, Fence: t.Lapsed, Guards: gs(lateReference), Effects: fx(doubted("no_answer"), bump), Notes: t.Notes{Reason: t.Str("no_answer")}, Also: t.Sweep, Actor: "reconciler", Doc: "what was thought not to be ordered may be ordered after all"},
 
 		{Name: "settle_claim", From: on(Sent, Settling), To: Settling, Fence: t.Vacant, Guards: claim(Settle), Effects: fx(take), Also: t.Batch, Actor: "settler", Doc: "takes the payout in order to read the ledger"},
 		{Name: "settle_waiting", From: on(Settling), Fence: t.Held, Effects: fx(ledgerKept, dueOnValueDate, release), Notes: t.Notes{Unless: []t.Expr{t.Same(t.Col("ledger"), ledger)}}, Actor: "settler", Doc: "not booked yet"},
