@@ -27,8 +27,8 @@ func TestHowARequestEndedIsEvidence(t *testing.T) {
 		}, []string{"error under 1: class unknown, reason no_response, 412 bytes of the request handed to the connection, 9 bytes received: reset"}},
 		{"with an answer", &worker.SubmitError{
 			Class: worker.ClassUnknown, Reason: worker.ReasonUnclearAnswer, Raw: []byte("<h1>"), Wire: &worker.Wire{Handed: 1}, Err: errors.New("502"),
-		}, []string{"answer under 1: <h1>",
-			"error under 1: class unknown, reason unclear_answer, 1 bytes of the request handed to the connection, 0 bytes received: 502"}},
+		}, []string{"error under 1: class unknown, reason unclear_answer, 1 bytes of the request handed to the connection, 0 bytes received: 502",
+			"answer under 1: <h1>"}},
 		{"not counted", worker.Unknown(errors.New("reset"), worker.ReasonNoResponse), []string{"error under 1: class unknown, reason no_response: reset"}},
 		{"not classified", errors.New("what?"), []string{"error under 1: class unknown, reason unclassified: what?"}},
 	} {

@@ -29,10 +29,10 @@ func (w *Worker) settle(l *machine.Lease, a Accepted, err error) {
 	case ClassRefused:
 		_, stored = w.machine.NotCreated(ctx, l, machine.ProofRefused, retryDelay(known.RetryAfter, l.Operation.Attempts+1), known.Err.Error())
 	default:
+		w.keep(ctx, l, machine.Evidence{Kind: machine.EvidenceError, Raw: ending(known)})
 		if len(known.Raw) > 0 {
 			w.keep(ctx, l, machine.Evidence{Kind: machine.EvidenceAnswer, Raw: known.Raw})
 		}
-		w.keep(ctx, l, machine.Evidence{Kind: machine.EvidenceError, Raw: ending(known)})
 		_, stored = w.machine.Unknown(ctx, l, known.Reason, known.Err.Error())
 	}
 	w.refused(ctx, l, stored, machine.Evidence{Kind: "late_" + string(known.Class), Raw: ending(known)})
@@ -47,7 +47,7 @@ func ending(known *SubmitError) []byte {
 	if known.Wire != nil {
 		text += fmt.Sprintf(", %d bytes of the request handed to the connection, %d bytes received", known.Wire.Handed, known.Wire.Received)
 	}
-	return []byte(text + ": " + known.Err.Error())
+	return []byte(text + ": " + machine.Text(known.Err.Error()))
 }
 
 func (w *Worker) settleAccepted(ctx context.Context, l *machine.Lease, a Accepted) {

@@ -112,8 +112,13 @@ func TestTheStoreConformsBehindAPoolerInTransactionMode(t *testing.T) {
 		if _, err := store.Migrate(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		byHand, err := pgx.Connect(t.Context(), direct)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = byHand.Close(context.Background()) })
 		return machinetest.Subject{Store: store, Now: store.Now, Put: func(ctx context.Context, rows ...transitions.Row) error {
-			return put(ctx, direct, store.Program(), rows...)
+			return put(ctx, byHand, store.Program(), rows...)
 		}}
 	})
 }
@@ -247,12 +252,7 @@ func TestBehindAPoolerTheStoreOpensOnlyOnTheRightSettings(t *testing.T) {
 }
 
 // put writes rows by hand; one that is there is replaced.
-func put(ctx context.Context, address string, program *transitions.Program, rows ...transitions.Row) error {
-	conn, err := pgx.Connect(ctx, address)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close(ctx) }()
+func put(ctx context.Context, conn *pgx.Conn, program *transitions.Program, rows ...transitions.Row) error {
 	var names, marks, sets []string
 	for i, c := range program.Columns {
 		names = append(names, c.Name)

@@ -89,10 +89,12 @@ func TestB77WhatIsHugeBreaksNoWrite(t *testing.T) {
 		}
 		cut(t, "the snapshot", s.op("listed").Snapshot, list.String(), machine.MaxRaw)
 		evidence := s.evidence("unknown")
-		if len(evidence) != 1 {
-			t.Fatalf("there are %d pieces of evidence, want the answer", len(evidence))
+		if len(evidence) != 2 {
+			t.Fatalf("there are %d pieces of evidence, want how the request ended, and the answer", len(evidence))
 		}
-		cut(t, "the evidence", evidence[0].Detail, long, machine.MaxRaw)
+		words := bytes.TrimPrefix(evidence[0].Detail, []byte("class unknown, reason unclear_answer: "))
+		cut(t, "the words", words, long, machine.MaxDetail)
+		cut(t, "the answer", evidence[1].Detail, long, machine.MaxRaw)
 		s.sound(ids...)
 	})
 }
@@ -221,7 +223,9 @@ func (s *stand) keptOddly(answers map[string]string) {
 		for _, what := range []string{"id", "body", "error"} {
 			var kept []string
 			for _, e := range s.evidence(what + " with " + name) {
-				kept = append(kept, string(e.Detail))
+				if e.Kind == machine.EvidenceAnswer {
+					kept = append(kept, string(e.Detail))
+				}
 			}
 			if diff := cmp.Diff([]string{answers[what+"|"+odd+"|"+name]}, kept); diff != "" {
 				s.Errorf("the evidence of %s with %s (-want +got):\n%s", what, name, diff)

@@ -49,7 +49,7 @@ func TestB52ARequestThatAShutdownCutsOffIsNotGivenBack(t *testing.T) {
 		s.await(transitions.Terminal, ids...)
 		s.ends(transitions.Uncertain, "shutdown", "stalled")
 		remote.soldOnce(t, append(ids, "stalled")...)
-		if diff := cmp.Diff([]string{"prepare", "dispatch_claim", "submit_begin", "submit_unknown"}, s.events("stalled")); diff != "" {
+		if diff := cmp.Diff([]string{"prepare", "dispatch_claim", "submit_begin", "evidence_noted", "submit_unknown"}, s.events("stalled")); diff != "" {
 			t.Errorf("history (-want +got):\n%s", diff)
 		}
 	})

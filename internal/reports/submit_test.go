@@ -44,7 +44,7 @@ func TestB01ARequestThatWasCutOffIsNotSentAgain(t *testing.T) {
 		s.await(transitions.Terminal, ids...)
 		s.ends(transitions.Uncertain, "no_response", "cut")
 		remote.soldOnce(t, append(ids, "cut")...)
-		if diff := cmp.Diff([]string{"prepare", "dispatch_claim", "submit_begin", "submit_unknown"}, s.events("cut")); diff != "" {
+		if diff := cmp.Diff([]string{"prepare", "dispatch_claim", "submit_begin", "evidence_noted", "submit_unknown"}, s.events("cut")); diff != "" {
 			t.Errorf("history (-want +got):\n%s", diff)
 		}
 		if n := s.op("cut").Attempts; n != 1 {
@@ -127,7 +127,7 @@ func TestB03AnOpaqueErrorIsUncertainWhateverItSays(t *testing.T) {
 			s.await(transitions.Uncertain, ids...)
 			stop()
 			for _, id := range ids {
-				if events := s.events(id); len(events) != 4 || events[3] != "submit_unknown" {
+				if events := s.events(id); len(events) != 5 || events[3] != "evidence_noted" || events[4] != "submit_unknown" {
 					t.Errorf("%s: history is %q", id, events)
 				}
 			}
