@@ -45,36 +45,73 @@ type Verdict struct {
 
 // Eval is the meaning of the table: what an event does to a row. It is pure; the stores and the looplab/fsm mirror are
 // held against it. For an event that creates the row, row is nil. Eval panics on an event that the program has not.
+// Whoever evaluates many uses an Evaluator.
 func (p *Program) Eval(event string, row Row, params Params, w World) Verdict {
+	return *p.Evaluator().Eval(event, row, params, w)
+}
+
+// Evaluator evaluates one event after another in the same memory: after the first few it allocates nothing. It is not
+// safe for concurrent use.
+type Evaluator struct {
+	evaluation
+	blank    Row // of every event that creates a row
+	verdict  Verdict
+	failed   []string
+	after    Row
+	entry    Entry
+	changes  []Change
+	evidence EvidenceEntry
+}
+
+// Evaluator makes an evaluator of the program.
+func (p *Program) Evaluator() *Evaluator {
+	return &Evaluator{evaluation: evaluation{program: p}}
+}
+
+// Eval is Program.Eval, in memory of the evaluator: the verdict and all that it refers to are good until the next call.
+func (e *Evaluator) Eval(event string, row Row, params Params, w World) *Verdict {
+	p := e.program
 	r := p.Rule(event)
 	if r == nil {
 		panic(fmt.Sprintf("evaluate: table %s has no event %q", p.Name, event))
 	}
 	if r.New {
-		row = p.blankRow()
+		row = e.blankRow()
 	}
-	ev := evaluation{program: p, row: row, params: params, world: w}
-	v := Verdict{Row: row}
-	for _, g := range r.Guards {
-		if !ev.holds(g.Expr) {
-			v.Failed = append(v.Failed, g.Name)
+	e.row, e.params, e.world = row, params, w
+	v := &e.verdict
+	*v = Verdict{Row: row}
+	e.failed = e.failed[:0]
+	for i := range r.Guards {
+		if g := &r.Guards[i]; !e.holds(&g.Expr) {
+			e.failed = append(e.failed, g.Name)
 		}
 	}
-	if len(v.Failed) > 0 {
+	if len(e.failed) > 0 {
+		v.Failed = e.failed
 		return v
 	}
 	v.Applied = true
-	v.Row = append(Row(nil), row...)
-	for _, s := range r.Sets {
-		v.Row[p.Column(s.Col)] = ev.value(s.Expr)
+	e.after = append(e.after[:0], row...)
+	v.Row = e.after
+	for i := range r.Sets {
+		v.Row[p.Column(r.Sets[i].Col)] = e.value(&r.Sets[i].Expr)
 	}
-	if !r.Quiet.IsSet() || !ev.holds(r.Quiet) {
-		v.Entry = ev.entry(r, v.Row)
+	if !r.Quiet.IsSet() || !e.holds(&r.Quiet) {
+		v.Entry = e.note(r, v.Row)
 	}
-	if e := r.Evidence; e != nil && ev.holds(e.When) {
-		v.Evidence = &EvidenceEntry{ev.value(e.Kind), ev.value(e.RemoteJobID), ev.value(e.Detail), ev.value(e.Revision), ev.value(e.Owner)}
+	if x := r.Evidence; x != nil && e.holds(&x.When) {
+		e.evidence = EvidenceEntry{e.value(&x.Kind), e.value(&x.RemoteJobID), e.value(&x.Detail), e.value(&x.Revision), e.value(&x.Owner)}
+		v.Evidence = &e.evidence
 	}
 	return v
+}
+
+func (e *Evaluator) blankRow() Row {
+	if e.blank == nil {
+		e.blank = e.program.blankRow()
+	}
+	return e.blank
 }
 
 // blankRow is what prepare starts from: every column's default.
@@ -93,25 +130,29 @@ type evaluation struct {
 	world   World
 }
 
-func (ev *evaluation) entry(r *Rule, after Row) *Entry {
-	p := ev.program
-	e := &Entry{
-		Event: r.Event, From: ev.row[p.Column("phase")].Text(), To: after[p.Column("phase")].Text(),
-		Owner: ev.column("lease_owner"), Revision: after[p.Column("revision")].Int(),
-		Reason: ev.value(r.Reason), Reviewer: ev.value(r.Reviewer), Detail: ev.params["detail"],
+func (e *Evaluator) note(r *Rule, after Row) *Entry {
+	p := e.program
+	e.entry = Entry{
+		Event: r.Event, From: e.row[p.Column("phase")].Text(), To: after[p.Column("phase")].Text(),
+		Owner: e.column("lease_owner"), Revision: after[p.Column("revision")].Int(),
+		Reason: e.value(&r.Reason), Reviewer: e.value(&r.Reviewer), Detail: e.params["detail"],
 	}
 	if r.Uses("owner") {
-		e.Owner = ev.params["owner"]
+		e.entry.Owner = e.params["owner"]
 	}
+	e.changes = e.changes[:0]
 	for _, i := range r.Recorded {
-		e.Changes = append(e.Changes, Change{p.Columns[i].Name, after[i]})
+		e.changes = append(e.changes, Change{p.Columns[i].Name, after[i]})
 	}
-	return e
+	if len(e.changes) > 0 {
+		e.entry.Changes = e.changes
+	}
+	return &e.entry
 }
 
-func (ev *evaluation) holds(x Expr) bool { return ev.value(x).Bool() }
+func (ev *evaluation) holds(x *Expr) bool { return ev.value(x).Bool() }
 
-func (ev *evaluation) value(x Expr) Value {
+func (ev *evaluation) value(x *Expr) Value {
 	switch x.Op {
 	case OpCol:
 		return ev.row[ev.program.Column(x.Name)]
@@ -124,30 +165,30 @@ func (ev *evaluation) value(x Expr) Value {
 	case OpAnd, OpOr:
 		return ev.connective(x)
 	case OpNot:
-		if v := ev.value(x.Args[0]); !v.IsNull() {
+		if v := ev.value(&x.Args[0]); !v.IsNull() {
 			return BoolValue(!v.Bool())
 		}
 		return NullValue
 	case OpIsNull:
-		return BoolValue(ev.value(x.Args[0]).IsNull())
+		return BoolValue(ev.value(&x.Args[0]).IsNull())
 	case OpIf:
-		if ev.holds(x.Args[0]) {
-			return ev.value(x.Args[1])
+		if ev.holds(&x.Args[0]) {
+			return ev.value(&x.Args[1])
 		}
-		return ev.value(x.Args[2])
+		return ev.value(&x.Args[2])
 	case OpCoalesce:
-		for _, a := range x.Args {
-			if v := ev.value(a); !v.IsNull() {
+		for i := range x.Args {
+			if v := ev.value(&x.Args[i]); !v.IsNull() {
 				return v
 			}
 		}
 		return NullValue
 	case OpUsable:
-		return BoolValue(UsableRemoteJobID(ev.value(x.Args[0]).Text()))
+		return BoolValue(UsableRemoteJobID(ev.value(&x.Args[0]).Text()))
 	case OpBlank:
-		return BoolValue(IsBlank(ev.value(x.Args[0]).Text()))
+		return BoolValue(IsBlank(ev.value(&x.Args[0]).Text()))
 	case OpTaken:
-		return BoolValue(ev.taken(ev.value(x.Args[0])))
+		return BoolValue(ev.taken(ev.value(&x.Args[0])))
 	case OpGreatest, OpLeast:
 		return ev.extreme(x)
 	default:
@@ -172,10 +213,10 @@ func (ev *evaluation) taken(id Value) bool {
 }
 
 // connective is SQL's three-valued and/or.
-func (ev *evaluation) connective(x Expr) Value {
+func (ev *evaluation) connective(x *Expr) Value {
 	decisive, unknown := x.Op == OpOr, false
-	for _, a := range x.Args {
-		v := ev.value(a)
+	for i := range x.Args {
+		v := ev.value(&x.Args[i])
 		if v.IsNull() {
 			unknown = true
 		} else if v.Bool() == decisive {
@@ -188,10 +229,10 @@ func (ev *evaluation) connective(x Expr) Value {
 	return BoolValue(!decisive)
 }
 
-func (ev *evaluation) extreme(x Expr) Value {
+func (ev *evaluation) extreme(x *Expr) Value {
 	best := NullValue
-	for _, a := range x.Args {
-		v := ev.value(a)
+	for i := range x.Args {
+		v := ev.value(&x.Args[i])
 		if v.IsNull() {
 			continue
 		}
@@ -203,12 +244,12 @@ func (ev *evaluation) extreme(x Expr) Value {
 }
 
 // binary evaluates the operators that are null where an operand is.
-func (ev *evaluation) binary(x Expr) Value {
-	a := ev.value(x.Args[0])
+func (ev *evaluation) binary(x *Expr) Value {
+	a := ev.value(&x.Args[0])
 	if x.Op == OpIn {
 		return ev.in(a, x.Args[1:])
 	}
-	b := ev.value(x.Args[1])
+	b := ev.value(&x.Args[1])
 	if x.Op == OpSame {
 		return BoolValue(a.IsNull() == b.IsNull() && (a.IsNull() || compare(a, b) == 0))
 	}
@@ -236,8 +277,8 @@ func (ev *evaluation) in(a Value, words []Expr) Value {
 	if a.IsNull() {
 		return NullValue
 	}
-	for _, w := range words {
-		if compare(a, w.Value) == 0 {
+	for i := range words {
+		if compare(a, words[i].Value) == 0 {
 			return BoolValue(true)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 func meaning(e Expr) string {
 	p := MustCompile(Standard())
 	ev := evaluation{program: p, row: p.blankRow(), world: World{Now: 2_000_000}}
-	return ev.value(e).String()
+	return ev.value(&e).String()
 }
 
 func TestConnectivesKnowThreeTruthValues(t *testing.T) {
@@ -122,7 +122,8 @@ func TestAnIDIsTakenOnlyForItsOwnProviderAndAccount(t *testing.T) {
 		asked = []string{provider, account, id}
 		return true
 	}}}
-	if !ev.holds(Taken(Str("job-1"))) {
+	taken := Taken(Str("job-1"))
+	if !ev.holds(&taken) {
 		t.Error("the id is taken, and Taken says that it is not")
 	}
 	if diff := cmp.Diff([]string{"video", "eu", "job-1"}, asked); diff != "" {
