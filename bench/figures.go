@@ -31,6 +31,22 @@ var figures = []figure{
 		ours: byEngine(256, atBest), theirs: inBatches(2, 64),
 	},
 	{
+		name: "256_in_flight", says: "whole lifecycle, 256 in flight, operations a second",
+		ours: byEngine(256, atBest), counts: "operations/s", count: tally.rate,
+	},
+	{
+		name: "1024_in_flight_by_hand_in_batches", says: "whole lifecycle, 1,024 in flight, against a loop that sends one statement for 100 operations",
+		ours: byEngine(1024, atBest), theirs: inBatches(4, 100),
+	},
+	{
+		name: "1024_in_flight_river_chain", says: "whole lifecycle, 1,024 in flight, against four chained jobs of River with 200 workers",
+		ours: byEngine(1024, atBest), theirs: riverChain(200),
+	},
+	{
+		name: "1024_in_flight_river_resumable", says: "whole lifecycle, 1,024 in flight, against one resumable job of River with 200 workers",
+		ours: byEngine(1024, atBest), theirs: riverResumable(200),
+	},
+	{
 		name: "16_in_flight_river_chain", says: "whole lifecycle, 16 in flight, against four chained jobs of River with 16 workers",
 		ours: byEngine(16, atBest), theirs: riverChain(16),
 	},

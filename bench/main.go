@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"runtime/pprof"
 	"syscall"
 	"time"
 
@@ -38,6 +39,7 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	flags.DurationVar(&o.length, "length", 2*time.Second, "how long one run lasts")
 	flags.BoolVar(&o.rates, "rates", false, "also tell each way's operations a second, with the least and the greatest")
 	only := flags.String("only", "", "a pattern: only the figures whose name it matches")
+	profile := flags.String("cpuprofile", "", "write this program's CPU profile to a file; the server's is not in it")
 	list := flags.Bool("list", false, "list the figures and what they compare, and measure nothing")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -72,6 +74,17 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		}
 	}()
 	o.server = pgtest.NewServer(&life)
+	if *profile != "" {
+		file, err := os.Create(*profile)
+		if err != nil {
+			return fmt.Errorf("write the profile: %w", err)
+		}
+		defer func() { _ = file.Close() }()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return fmt.Errorf("write the profile: %w", err)
+		}
+		defer pprof.StopCPUProfile()
+	}
 	for _, f := range chosen {
 		if err := f.measure(ctx, o); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)

@@ -38,7 +38,9 @@ func (w *Worker) deliver(l *machine.Lease) {
 		_, err = w.machine.DeliverFailed(w.last, l, err.Error())
 	default:
 		w.tellTry(l, err)
-		_, err = w.machine.DeliverRetry(w.last, l, retryDelay(RetryAfter(err), op.DeliveryAttempts), err.Error())
+		var after machine.Operation
+		after, err = w.machine.DeliverRetry(w.last, l, retryDelay(RetryAfter(err), op.DeliveryAttempts), err.Error())
+		w.wakeAfter(after)
 	}
 	w.failpoint(StepDelivered)
 	if err != nil {

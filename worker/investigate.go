@@ -169,7 +169,8 @@ func (w *Worker) conclude(l *machine.Lease, looked int, v verdict, raw []byte) {
 	if v.find != nil {
 		found := *v.find
 		how := machine.Evidence{Kind: machine.EvidenceAccepted, RemoteJobID: found.RemoteJobID, Keep: found.Keep, Raw: []byte("matched by " + found.How)}
-		_, err := w.machine.Found(w.last, l, found.RemoteJobID, found.Keep, "matched by "+found.How)
+		after, err := w.machine.Found(w.last, l, found.RemoteJobID, found.Keep, "matched by "+found.How)
+		w.wakeAfter(after)
 		if denied, ok := machine.IsDenied(err); !ok || !slices.Contains(denied.Failed, "remote_job_id_free") {
 			// Where the lease was gone the find is kept like a late answer: nothing is sent again past it.
 			w.refused(w.last, l, err, how)
@@ -189,7 +190,9 @@ func (w *Worker) conclude(l *machine.Lease, looked int, v verdict, raw []byte) {
 }
 
 func (w *Worker) inconclusive(l *machine.Lease, next time.Duration, reason, detail string) {
-	if _, err := w.machine.Inconclusive(w.last, l, next, reason, detail); err != nil {
+	after, err := w.machine.Inconclusive(w.last, l, next, reason, detail)
+	w.wakeAfter(after)
+	if err != nil {
 		w.cfg.Log.Info("an investigation was not stored; it is repeated", "operation", l.Operation.OperationID, "error", err)
 	}
 }

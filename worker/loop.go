@@ -18,7 +18,7 @@ const claimTimeout = 10 * time.Second
 // goroutine. quota, where there is one, says how many more may be claimed now.
 func (w *Worker) loop(action string, work func(*machine.Lease), quota func() int) {
 	free := newSlots(w.cfg.Slots)
-	failures := 0 // in a row
+	failures, nothing := 0, 0 // in a row
 	for {
 		n := free.take(w.soft)
 		if n == 0 {
@@ -50,9 +50,13 @@ func (w *Worker) loop(action string, work func(*machine.Lease), quota func() int
 		if err == nil {
 			failures = 0
 		}
+		nothing++
+		if len(leases) > 0 {
+			nothing = 0
+		}
 		// A claim that brought some is followed by another at once: others' claims may have locked the rest just then.
 		if len(leases) == 0 {
-			w.rest(action, stretched(w.cfg.Poll, failures))
+			w.rest(action, w.pause(nothing, failures))
 		}
 	}
 }
@@ -79,6 +83,7 @@ func (w *Worker) wakeAfter(op machine.Operation) {
 	if op.NextAction == transitions.Deliver {
 		w.Wake(transitions.Deliver)
 	}
+	w.dueAfter(op)
 }
 
 // slots counts what may be worked on at once.

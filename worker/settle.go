@@ -21,20 +21,22 @@ func (w *Worker) settle(l *machine.Lease, a Accepted, err error) {
 	}
 	known := w.classify(err)
 	var stored error
+	var after machine.Operation
 	switch known.Class {
 	case ClassRejected:
 		_, stored = w.machine.Rejected(ctx, l, known.Err.Error())
 	case ClassNotSent:
-		_, stored = w.machine.NotCreated(ctx, l, machine.ProofNotSent, retryDelay(known.RetryAfter, l.Operation.Attempts+1), known.Err.Error())
+		after, stored = w.machine.NotCreated(ctx, l, machine.ProofNotSent, retryDelay(known.RetryAfter, l.Operation.Attempts+1), known.Err.Error())
 	case ClassRefused:
-		_, stored = w.machine.NotCreated(ctx, l, machine.ProofRefused, retryDelay(known.RetryAfter, l.Operation.Attempts+1), known.Err.Error())
+		after, stored = w.machine.NotCreated(ctx, l, machine.ProofRefused, retryDelay(known.RetryAfter, l.Operation.Attempts+1), known.Err.Error())
 	default:
 		w.keep(ctx, l, machine.Evidence{Kind: machine.EvidenceError, Raw: ending(known)})
 		if len(known.Raw) > 0 {
 			w.keep(ctx, l, machine.Evidence{Kind: machine.EvidenceAnswer, Raw: known.Raw})
 		}
-		_, stored = w.machine.Unknown(ctx, l, known.Reason, known.Err.Error())
+		after, stored = w.machine.Unknown(ctx, l, known.Reason, known.Err.Error())
 	}
+	w.wakeAfter(after)
 	w.refused(ctx, l, stored, machine.Evidence{Kind: "late_" + string(known.Class), Raw: ending(known)})
 }
 
@@ -64,6 +66,7 @@ func (w *Worker) settleAccepted(ctx context.Context, l *machine.Lease, a Accepte
 	}
 	op, err := w.machine.Accepted(ctx, l, a.RemoteJobID, a.Keep, w.cfg.Every)
 	if err == nil {
+		w.wakeAfter(op)
 		w.match(ctx, op)
 	}
 	if denied, ok := machine.IsDenied(err); ok && denied.Only("remote_job_id_free") {

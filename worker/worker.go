@@ -29,6 +29,7 @@ type Worker struct {
 	outage   *outage
 	faults   *faults
 	wake     map[string]chan struct{}
+	ears     ears
 	sends    atomic.Int64 // submissions begun
 	sending  atomic.Int64 // submissions begun whose end is not stored
 	keptLate atomic.Int64 // answers that were kept as evidence
@@ -50,6 +51,10 @@ func New(cfg Config) (*Worker, error) {
 	w.machine = cfg.Machine.Telling(func(_, _ string, err error) { w.outage.note("store what was learnt", err) })
 	for _, action := range []string{transitions.Dispatch, transitions.Observe, transitions.Deliver, transitions.Investigate} {
 		w.wake[action] = make(chan struct{}, 1)
+	}
+	w.ears.due = map[alarm]struct{}{}
+	if waker, ok := cfg.Machine.Store().(machine.Waker); ok {
+		w.ears.waker = waker
 	}
 	w.brake = newBrake(cfg.Brake, func(reason string) {
 		if cfg.Braked != nil {
@@ -97,6 +102,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	if w.investigates() {
 		loops.Go(func() { w.loop(transitions.Investigate, w.investigate, nil) })
+	}
+	if w.ears.waker != nil {
+		loops.Go(func() { w.listen(ctx) })
 	}
 	loops.Wait() // they end with ctx
 	err := w.drain(endHard, endLast)

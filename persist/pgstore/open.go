@@ -29,6 +29,7 @@ type Options struct {
 	MaxConns         int32                // of Open; 0 is pgx's default
 	Prepare          bool                 // keep the statements about one operation prepared on the server: see below
 	GroupCommit      bool                 // let events that are fired at the same time travel together: see the package comment
+	WakeUps          bool                 // tell other processes what becomes due, and listen: see Wakes
 	Tracer           pgx.QueryTracer      // of Open; sees every statement
 
 	alwaysGather bool          // what tests look through: a lone event too is sent in the form of those that travel together
@@ -167,6 +168,9 @@ func New(ctx context.Context, pool *pgxpool.Pool, o Options) (*Store, error) {
 	s.single = patient{s.single, s.bound + answerGrace}
 	if o.GroupCommit {
 		s.gather = newGatherer(s, pool, o)
+	}
+	if o.WakeUps {
+		s.wake = newWaker(s, pool)
 	}
 	return s, nil
 }

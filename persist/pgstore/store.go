@@ -20,6 +20,7 @@ type Store struct {
 	runner  runner
 	single  runner        // of statements about one operation
 	gather  *gatherer     // nil: every event is sent in a statement of its own
+	wake    *waker        // nil: nobody is told what becomes due
 	pool    *pgxpool.Pool // nil inside a caller's transaction
 	owned   bool          // the store opened the pool, and closes it
 	bound   time.Duration
@@ -33,8 +34,9 @@ func (s *Store) Program() *transitions.Program { return s.program }
 // Bound is the server's statement_timeout: nothing lands later than that after it was sent.
 func (s *Store) Bound() time.Duration { return s.bound }
 
-// Close closes the pool if the store opened it.
+// Close closes the pool if the store opened it, and tells nobody any more what becomes due.
 func (s *Store) Close() error {
+	s.wake.close()
 	if s.owned {
 		s.pool.Close()
 	}
@@ -47,7 +49,11 @@ func (s *Store) Apply(ctx context.Context, event string, params transitions.Para
 	if err != nil {
 		return machine.Answer{}, err
 	}
-	return s.apply(ctx, c, c.sent[0])
+	answer, err := s.apply(ctx, c, c.sent[0])
+	if err == nil && answer.Applied {
+		s.wake.told(c.rule, answer.Row)
+	}
+	return answer, err
 }
 
 func (s *Store) apply(ctx context.Context, c *call, params transitions.Params) (machine.Answer, error) {
@@ -141,7 +147,17 @@ func (s *Store) ApplyMany(ctx context.Context, event string, params []transition
 	if err != nil || len(params) == 0 {
 		return nil, err
 	}
-	if len(params) == 1 || !s.runner.takesArrays() {
+	answers, err := s.applyMany(ctx, c)
+	for _, a := range answers {
+		if a.Applied {
+			s.wake.told(c.rule, a.Row)
+		}
+	}
+	return answers, err
+}
+
+func (s *Store) applyMany(ctx context.Context, c *call) ([]machine.Answer, error) {
+	if len(c.sent) == 1 || !s.runner.takesArrays() {
 		return s.applyEach(ctx, c)
 	}
 	answers, err := s.applyAll(ctx, c)
@@ -244,6 +260,7 @@ func (s *Store) Take(ctx context.Context, event string, params transitions.Param
 			return nil, nil
 		}
 	}
+	s.wake.told(c.rule, rows...)
 	return rows, err
 }
 

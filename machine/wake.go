@@ -1,0 +1,19 @@
+package machine
+
+import "context"
+
+// Wake says that work of an action has become due at a provider's account.
+type Wake struct {
+	Action   string
+	Provider string
+	Account  string
+}
+
+// Waker is implemented by a Store through which processes wake each other. A wake-up is a hint and no more: one may be
+// lost or come for nothing, and whoever works asks the database by itself all the same, only less often (contract G3).
+type Waker interface {
+	// Wakes listens until ctx ends or the connection is lost. It calls ready once it listens: what became due before is
+	// not told. Calls come one at a time. A store that does not listen answers at once, with an error that wraps
+	// errors.ErrUnsupported.
+	Wakes(ctx context.Context, ready func(), heard func(Wake)) error
+}

@@ -1,0 +1,201 @@
+package pgstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/transitions"
+)
+
+const (
+	// wakePause is the least time between two of a process's notifications: a commit that notifies takes a lock of the
+	// whole server (PostgreSQL, async.c), so that a busy process sends a few with much in them.
+	wakePause = 10 * time.Millisecond
+
+	// wakePatience bounds a notification: a late hint is none.
+	wakePatience = 2 * time.Second
+
+	// stillThere is how often a listener asks whether its session is alive: a connection that is half open says nothing.
+	stillThere = 30 * time.Second
+)
+
+// waker tells other processes what became due, in statements of its own: a notification inside a transition's statement
+// would make every such commit wait for every other's.
+type waker struct {
+	pool    *pgxpool.Pool
+	channel string
+	columns struct{ action, due, updated, provider, account int }
+
+	mu      sync.Mutex
+	due     map[machine.Wake]struct{}
+	flying  bool
+	closed  bool
+	flights sync.WaitGroup
+	ctx     context.Context // ends with the store
+	end     context.CancelFunc
+}
+
+func newWaker(s *Store, pool *pgxpool.Pool) *waker {
+	w := &waker{pool: pool, channel: wakeChannel(s), due: map[machine.Wake]struct{}{}}
+	p := s.program
+	c := &w.columns
+	for name, at := range map[string]*int{"next_action": &c.action, "due_at": &c.due, "updated_at": &c.updated, "provider": &c.provider, "account": &c.account} {
+		*at = p.Column(name)
+		if *at < 0 {
+			return nil // a table without them has nothing to tell
+		}
+	}
+	w.ctx, w.end = context.WithCancel(context.Background())
+	return w
+}
+
+// wakeChannel is one to each set of tables of a database; a name of PostgreSQL's has 63 bytes.
+func wakeChannel(s *Store) string {
+	h := fnv.New64a()
+	_, _ = fmt.Fprintf(h, "%q %q", s.set.Names.Schema, s.set.Names.Prefix)
+	return fmt.Sprintf("fencerow_%016x", h.Sum64())
+}
+
+// Wake tells other processes that work is due: for events that were fired in a transaction of the caller's, after its
+// commit. Without Options.WakeUps it tells nobody. It waits for nothing.
+func (s *Store) Wake(due ...machine.Wake) {
+	if s.wake != nil {
+		s.wake.tell(due...)
+	}
+}
+
+// told looks at what an event left. Who holds a lease goes on by itself; only what others made due is told.
+func (w *waker) told(r *transitions.Rule, rows ...transitions.Row) {
+	if w == nil || r.Fence == transitions.Held || r.IsClaim() {
+		return
+	}
+	for _, row := range rows {
+		if wake, ok := w.of(row); ok {
+			w.tell(wake)
+		}
+	}
+}
+
+func (w *waker) tell(due ...machine.Wake) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, wake := range due {
+		w.due[wake] = struct{}{}
+	}
+	if len(w.due) > 0 && !w.flying && !w.closed {
+		w.flying = true
+		w.flights.Go(w.fly)
+	}
+}
+
+// of tells whether work on an operation is due at the moment of the event that left it so, by the database's clock.
+func (w *waker) of(row transitions.Row) (machine.Wake, bool) {
+	c := w.columns
+	if row == nil || row[c.action].IsNull() || row[c.due].IsNull() || row[c.due].Micros() > row[c.updated].Micros() {
+		return machine.Wake{}, false
+	}
+	return machine.Wake{Action: row[c.action].Text(), Provider: row[c.provider].Text(), Account: row[c.account].Text()}, true
+}
+
+// fly sends what has gathered until there is nothing left. What cannot be sent is dropped: those who listen poll too.
+func (w *waker) fly() {
+	for {
+		w.mu.Lock()
+		if len(w.due) == 0 || w.closed {
+			w.flying = false
+			w.mu.Unlock()
+			return
+		}
+		var payloads []string
+		for wake := range w.due {
+			text, err := json.Marshal(wake)
+			if err == nil {
+				payloads = append(payloads, string(text))
+			}
+		}
+		clear(w.due)
+		w.mu.Unlock()
+		ctx, cancel := context.WithTimeout(w.ctx, wakePatience)
+		_, _ = w.pool.Exec(ctx, "SELECT pg_notify($1, due) FROM unnest($2::text[]) AS due", pgx.QueryExecModeExec, w.channel, payloads)
+		cancel()
+		select {
+		case <-w.ctx.Done():
+		case <-time.After(wakePause):
+		}
+	}
+}
+
+func (w *waker) close() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	w.end()
+	w.flights.Wait()
+}
+
+// Wakes listens for what other processes make due, on a connection of its own. Without Options.WakeUps it does not. A
+// pooler in transaction mode takes the LISTEN and delivers nothing: listen on a direct connection.
+func (s *Store) Wakes(ctx context.Context, ready func(), heard func(machine.Wake)) error {
+	if s.wake == nil {
+		return fmt.Errorf("listen for wake-ups: the store was opened without them: %w", errors.ErrUnsupported)
+	}
+	config := s.pool.Config().ConnConfig.Copy()
+	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler { // there is no statement to cancel
+		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()}
+	}
+	conn, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return fmt.Errorf("listen for wake-ups: connect: %w", err)
+	}
+	defer leave(conn)
+	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{s.wake.channel}.Sanitize()); err != nil {
+		return fmt.Errorf("listen for wake-ups: %w", err)
+	}
+	ready()
+	for {
+		said, err := s.wake.next(ctx, conn)
+		if err != nil {
+			return fmt.Errorf("listen for wake-ups: %w", err)
+		}
+		var wake machine.Wake
+		if json.Unmarshal([]byte(said), &wake) == nil { // anybody may notify; what is no wake-up is none of ours
+			heard(wake)
+		}
+	}
+}
+
+// next waits for a notification, and asks now and then whether there is still somebody who could send one.
+func (w *waker) next(ctx context.Context, conn *pgx.Conn) (string, error) {
+	for {
+		waiting, cancel := context.WithTimeout(ctx, stillThere)
+		n, err := conn.WaitForNotification(waiting)
+		over := waiting.Err() != nil && ctx.Err() == nil
+		cancel()
+		switch {
+		case err == nil:
+			return n.Payload, nil
+		case !over:
+			return "", err
+		}
+		asking, cancel := context.WithTimeout(ctx, wakePatience)
+		err = conn.Ping(asking)
+		cancel()
+		if err != nil {
+			return "", err
+		}
+	}
+}
