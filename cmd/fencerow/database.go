@@ -105,6 +105,11 @@ const startTries = 5 * time.Second
 
 // open opens the database for a purpose, with its tables there. Whoever writes says which database it is.
 func (a *app) open(ctx context.Context, why purpose, configs ...machine.Config) (*session, error) {
+	return a.openUnless(ctx, why, func(string) error { return nil }, configs...)
+}
+
+// openUnless is open, but that a new database is not begun where refuse has a reason against it.
+func (a *app) openUnless(ctx context.Context, why purpose, refuse func(database string) error, configs ...machine.Config) (*session, error) {
 	at, err := a.address()
 	if err != nil {
 		return nil, err
@@ -112,6 +117,11 @@ func (a *app) open(ctx context.Context, why purpose, configs ...machine.Config) 
 	isNew := at.sqlite != "" && !exists(at.sqlite)
 	if isNew && why != creating {
 		return nil, &noDatabaseError{at.name, "the file does not exist"}
+	}
+	if isNew {
+		if err := refuse(at.name); err != nil {
+			return nil, err
+		}
 	}
 	if why != reading {
 		a.sayf("fencerow: using the database %s", at.name)
@@ -123,7 +133,7 @@ func (a *app) open(ctx context.Context, why purpose, configs ...machine.Config) 
 	if err != nil {
 		return nil, err
 	}
-	if err := a.tables(ctx, db, at, why, isNew); err != nil {
+	if err := a.tables(ctx, db, at, why, isNew, refuse); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	config := machine.Config{}
@@ -138,7 +148,7 @@ func (a *app) open(ctx context.Context, why purpose, configs ...machine.Config) 
 }
 
 // tables makes the tables where there are none and the purpose allows it. An upgrade is somebody's decision.
-func (a *app) tables(ctx context.Context, db database, at address, why purpose, isNew bool) error {
+func (a *app) tables(ctx context.Context, db database, at address, why purpose, isNew bool, refuse func(string) error) error {
 	steps, err := db.status(ctx)
 	if err != nil {
 		return fmt.Errorf("looking for the tables in %s: %w", at.name, err)
@@ -153,6 +163,9 @@ func (a *app) tables(ctx context.Context, db database, at address, why purpose, 
 	case missing == 0:
 		return nil
 	case missing == len(steps) && why == creating:
+		if err := refuse(at.name); err != nil {
+			return err
+		}
 		if !isNew {
 			a.sayf("fencerow: it has no tables yet: they are created; it knows of nothing that was sent before")
 		}

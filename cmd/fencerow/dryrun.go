@@ -11,12 +11,15 @@ import (
 
 // dryRun says what a run would do. It creates no database.
 func (a *app) dryRun(ctx context.Context, in *input.File, spec *httpjob.Spec, f *runFlags) error {
-	b := &batch{app: a, spec: spec, in: in, stored: map[string]bool{}}
+	b := &batch{app: a, spec: spec, in: in, stored: map[string]stored{}}
 	unsettled := 0
 	s, err := a.open(ctx, reading)
 	var none *noDatabaseError
 	switch {
 	case errors.As(err, &none):
+		if err := b.refuseForgotten(f.out, none.name); err != nil {
+			return err
+		}
 		fmt.Fprintf(a.stdout, "would create the database %s\n", clean(none.name))
 	case err != nil:
 		return err
@@ -24,6 +27,9 @@ func (a *app) dryRun(ctx context.Context, in *input.File, spec *httpjob.Spec, f 
 		defer s.close()
 		b.machine = s.machine
 		if err := b.known(ctx); err != nil {
+			return err
+		}
+		if err := b.refuseForgotten(f.out, s.name); err != nil {
 			return err
 		}
 		track := newTracker(s.machine, in.Items)
@@ -39,6 +45,7 @@ func (a *app) dryRun(ctx context.Context, in *input.File, spec *httpjob.Spec, f 
 	}
 	fmt.Fprintf(a.stdout, "would prepare %d operations (%s); %d are known already, %d of them not settled\n",
 		len(in.Items)-len(b.stored), clean(providerWords(spec)), len(b.stored), unsettled)
+	b.warn()
 	sends := "no bound on sends"
 	if f.maxSends > 0 {
 		sends = fmt.Sprintf("at most %d sends", f.maxSends)

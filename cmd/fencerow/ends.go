@@ -23,7 +23,8 @@ func (r *runner) ends() []end {
 	all := []end{
 		{name: "delivered", good: true, show: list("--delivery", "delivered")},
 		{name: deliveredElsewhere, show: list("--delivery", "delivered"), advice: elsewhereAdvice},
-		{name: "succeeded without delivery", good: !r.batch.spec.WantsDelivery(), show: list("--outcome", "succeeded")},
+		{name: "succeeded without delivery", good: !r.batch.spec.WantsDelivery(), show: list("--outcome", "succeeded"),
+			advice: "not fetched: prepared with a provider file without a deliver section"},
 		{name: "failed", show: list("--outcome", "failed")},
 		{name: "rejected", show: list("--outcome", "rejected")},
 		{name: "canceled", show: list("--outcome", "canceled")},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,6 +51,7 @@ func (a *app) prepare(ctx context.Context, path, file string) error {
 	if err := b.known(ctx); err != nil {
 		return err
 	}
+	b.warn()
 	if err := b.prepare(ctx, func(int) {}); err != nil {
 		return err
 	}
@@ -73,6 +73,9 @@ func (a *app) input(path string, spec *httpjob.Spec) (*input.File, error) {
 	if err != nil {
 		return nil, usage(err)
 	}
+	if len(in.Items) == 0 {
+		return nil, errors.Join(usagef(`%s has no request in it; nothing was prepared and no database was made. A line is {"id": "…", "request": …}`, in.Name), in.Close())
+	}
 	return in, nil
 }
 
@@ -83,8 +86,8 @@ type batch struct {
 	spec    *httpjob.Spec
 	in      *input.File
 
-	stored  map[string]bool // ids that the database knows
-	created int             // prepared by this run
+	stored  map[string]stored // what the database knows, by id
+	created int               // prepared by this run
 }
 
 func (b *batch) summary() string {
@@ -119,9 +122,8 @@ func ids(items []input.Item) []string {
 // known compares the input with what is stored, before anything is prepared. An id that was prepared with another
 // request is an error: its first request may have been sent.
 func (b *batch) known(ctx context.Context) error {
-	b.stored = map[string]bool{}
-	var conflicts []string
-	more := 0
+	b.stored = map[string]stored{}
+	conflicts := conflicts{app: b.app, file: b.in.Name}
 	for _, chunk := range chunks(b.in.Items) {
 		rows, err := b.machine.Store().Get(ctx, ids(chunk)...)
 		if err != nil {
@@ -141,23 +143,11 @@ func (b *batch) known(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			b.stored[item.ID] = true
-			err = machine.Conflict(requestOf(b.spec, item.ID, request), op)
-			switch {
-			case err != nil && len(conflicts) < 20:
-				conflicts = append(conflicts, fmt.Sprintf("%s:%d: %v", b.in.Name, item.Line, err))
-			case err != nil:
-				more++
-			}
+			b.stored[item.ID] = storedOf(op)
+			conflicts.add(item.Line, requestOf(b.spec, item.ID, request), op)
 		}
 	}
-	if more > 0 {
-		conflicts = append(conflicts, fmt.Sprintf("and %d more", more))
-	}
-	if len(conflicts) > 0 {
-		return usagef("%s\nnothing was prepared", strings.Join(conflicts, "\n"))
-	}
-	return nil
+	return conflicts.err()
 }
 
 // prepare stores what is not stored yet. A database that goes away is tried again until ctx ends: preparing again is
@@ -168,7 +158,7 @@ func (b *batch) prepare(ctx context.Context, step func(done int)) error {
 	for _, chunk := range chunks(b.in.Items) {
 		requests := make([]machine.Request, 0, len(chunk))
 		for _, item := range chunk {
-			if b.stored[item.ID] {
+			if _, known := b.stored[item.ID]; known {
 				continue
 			}
 			request, err := b.in.Request(item)

@@ -67,15 +67,20 @@ func (a *app) run(ctx context.Context, path string, f *runFlags) error {
 	if f.dryRun {
 		return a.dryRun(ctx, in, spec, f)
 	}
-	s, err := a.open(ctx, creating, f.machine())
+	b := &batch{app: a, spec: spec, in: in}
+	s, err := a.openUnless(ctx, creating, func(database string) error { return b.refuseForgotten(f.out, database) }, f.machine())
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	b := &batch{app: a, machine: s.machine, spec: spec, in: in}
+	b.machine = s.machine
 	if err := b.known(ctx); err != nil {
 		return err
 	}
+	if err := b.refuseForgotten(f.out, s.name); err != nil {
+		return err
+	}
+	b.warn()
 	r := &runner{app: a, flags: f, batch: b, track: newTracker(s.machine, in.Items)}
 	if err := r.drive(ctx, log); err != nil {
 		return err
