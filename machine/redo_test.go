@@ -288,7 +288,8 @@ func TestACandidateOfAnEarlierRequestStaysOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second) // sleep: synthetic
-		if _, err := d.ReviewNotCreated(t.Context(), "a", d.ada("a"), true); err != nil {
+		wrong := machine.Review{Choice: machine.ChoiceNotCreated, OperationID: "a", Decision: d.ada("a"), Override: true, DespiteCandidates: true}
+		if _, err := d.Decide(t.Context(), wrong); err != nil {
 			t.Fatal(err)
 		}
 		l := d.claimed("a")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fencerow/fencerow/transitions"
@@ -34,6 +35,11 @@ type Review struct {
 	Keep        map[string]string
 	// Override takes the risk of ChoiceNotCreated before the quarantine is over. It is recorded.
 	Override bool
+	// DespiteCandidates takes the risk of ChoiceNotCreated while the remote has told of jobs that nobody here knows. It
+	// is recorded, with their ids.
+	DespiteCandidates bool
+
+	despite []Candidate // what DespiteCandidates was about
 }
 
 // Event is the table's event of the choice.
@@ -55,10 +61,15 @@ func (r Review) params() (transitions.Params, error) {
 		}
 		p["keep"] = keep
 	case ChoiceNotCreated:
+		var risks []string
 		if r.Override {
 			p["override"] = transitions.BoolValue(true)
-			p["detail"] = transitions.TextValue(overridden)
+			risks = append(risks, overridden)
 		}
+		if len(r.despite) > 0 {
+			risks = append(risks, "despite "+candidateNames(r.despite))
+		}
+		p["detail"] = transitions.OptText(Text(strings.Join(risks, "; ")))
 	case ChoiceAbandon, ChoiceAcknowledge:
 	default:
 		return nil, &InvalidError{"choice", fmt.Sprintf("%q is none of %v", r.Choice, Choices)}
@@ -68,13 +79,16 @@ func (r Review) params() (transitions.Params, error) {
 
 // Decide fires a reviewer's decision. It is denied where a guard does not hold, where the row moved since it was looked
 // at or where evidence came; the *DeniedError then says what happened since. Of a decision that is sent twice one is
-// applied.
+// applied. ChoiceNotCreated is denied by NoCandidate too, unless DespiteCandidates takes that risk.
 //
 // A marked operation that is prepared is recalled before its marks are cleared, as the reconciler would have done: it is
 // uncertain then, and only ChoiceNotCreated sends it.
 func (m *Machine) Decide(ctx context.Context, r Review) (Operation, error) {
 	r, err := m.withKept(ctx, r)
 	if err != nil {
+		return Operation{}, err
+	}
+	if r, err = m.withCandidates(ctx, r); err != nil {
 		return Operation{}, err
 	}
 	params, err := r.params()
@@ -186,6 +200,16 @@ func (m *Machine) Preview(ctx context.Context, r Review) (Preview, error) {
 	v := judged(m.store.Program(), r, op, params, transitions.World{
 		Now: now.UnixMicro(), Taken: func(string, string, string) bool { return taken },
 	})
+	if v.Applied {
+		r.Seen = op.Seen()
+		if _, err := m.withCandidates(ctx, r); err != nil {
+			denied, ok := IsDenied(err)
+			if !ok {
+				return Preview{}, err
+			}
+			return Preview{r.Event(), denied.Failed, op, op, now}, nil
+		}
+	}
 	return Preview{r.Event(), v.Failed, op, OperationOf(m.store.Program(), v.Row), now}, nil
 }
 

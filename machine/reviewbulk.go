@@ -16,9 +16,11 @@ type Bulk struct {
 	Query    ReviewQuery // Reason and Kind are needed; its place and limit are not looked at
 	Reviewer string
 	Reason   string
-	Limit    int              // decided at most; 0: no bound
-	DryRun   bool             // count what would be decided, and decide nothing
-	Progress func(BulkResult) // called after each page; nil: nobody is told
+	// DespiteCandidates decides about those too of which a candidate may be the job (Review.DespiteCandidates).
+	DespiteCandidates bool
+	Limit             int              // decided at most; 0: no bound
+	DryRun            bool             // count what would be decided, and decide nothing
+	Progress          func(BulkResult) // called after each page; nil: nobody is told
 }
 
 // BulkResult is how far a Bulk came. What was decided is out of the list: the same Bulk goes on where this one ended.
@@ -27,14 +29,14 @@ type BulkResult struct {
 	Denied  []*DeniedError // what moved between the look and the decision
 	Kept    map[string]int // what the list showed to be refused, by the guard that does not hold: it was left alone
 	From    time.Time      // when the first quarantine ends that kept one out
-	Left    int64          // how many of the selection wait still
+	Left    int64          // how many of the selection wait still; of a dry run: would
 }
 
 // pageOfBulk is how many rows are looked at before they are decided: few enough that the look is fresh.
 const pageOfBulk = 100
 
-// DecideAll makes a decision about every operation of a selection. It leaves alone what is marked and what a remote job
-// id came to light of: something is known of it, so somebody has to look at it alone; and what a guard refuses, such as
+// DecideAll makes a decision about every operation of a selection. It leaves alone what is marked, what a remote job
+// id came to light of, and of ChoiceNotCreated what has a candidate: something is known of it, so somebody has to look at it alone; and what a guard refuses, such as
 // the quarantine, which cannot be overridden here. The error is that of the first decision whose end is not known or that
 // could not be made; the result then tells how far it came.
 func (m *Machine) DecideAll(ctx context.Context, b Bulk) (BulkResult, error) {
@@ -66,11 +68,29 @@ func (m *Machine) DecideAll(ctx context.Context, b Bulk) (BulkResult, error) {
 			query.After = ReviewCursor{RankUncertain, last.CreatedAt, last.OperationID}
 		}
 	}
-	left := b.Query
-	left.After = ReviewCursor{Rank: RankUncertain}
-	var err error
-	result.Left, err = m.store.ReviewCount(ctx, left)
-	return result, err
+	return result, m.countLeft(ctx, b, &result)
+}
+
+// countLeft counts what of the selection waits still, and those that were not looked at since they are marked.
+func (m *Machine) countLeft(ctx context.Context, b Bulk, result *BulkResult) error {
+	all, unmarked := b.Query, b.Query
+	all.After, unmarked.After = ReviewCursor{}, ReviewCursor{Rank: RankUncertain}
+	left, err := m.store.ReviewCount(ctx, all)
+	if err != nil {
+		return err
+	}
+	rest, err := m.store.ReviewCount(ctx, unmarked)
+	if err != nil {
+		return err
+	}
+	if marked := left - rest; marked > 0 {
+		result.Kept["no_mark"] = int(marked)
+	}
+	result.Left = left
+	if b.DryRun {
+		result.Left -= int64(result.Decided)
+	}
+	return nil
 }
 
 func (b Bulk) validate() error {
@@ -99,14 +119,21 @@ func (m *Machine) decidePage(ctx context.Context, b Bulk, ops []Operation, resul
 	if err != nil {
 		return false, err
 	}
+	candidates, err := m.candidates(ctx, ops)
+	if err != nil {
+		return false, err
+	}
 	for _, op := range ops {
 		if b.Limit > 0 && result.Decided == b.Limit {
 			return true, nil
 		}
-		r := Review{Choice: b.Choice, OperationID: op.OperationID, Decision: Decision{op.Seen(), b.Reviewer, b.Reason}}
+		r := Review{Choice: b.Choice, OperationID: op.OperationID, Decision: Decision{op.Seen(), b.Reviewer, b.Reason}, DespiteCandidates: b.DespiteCandidates}
 		guard, err := m.keptOut(ctx, r, op, now)
 		if err != nil {
 			return false, err
+		}
+		if guard == "" && b.Choice == ChoiceNotCreated && !b.DespiteCandidates && len(candidatesFor(op, candidates)) > 0 {
+			guard = NoCandidate
 		}
 		if guard != "" {
 			result.keep(guard, op)

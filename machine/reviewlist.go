@@ -94,11 +94,11 @@ func (m *Machine) Known(ctx context.Context, ops ...Operation) (ReviewPage, erro
 			}
 		}
 		w.tell(m.store.Program())
-		for _, c := range candidates[Who{op.Provider, op.Account}] {
-			if seeksJob(op) && !c.Last.Before(op.sentSince()) && len(w.Candidates) < candidatesShown {
-				w.Candidates = append(w.Candidates, c)
-			}
+		w.Candidates = candidatesFor(op, candidates)
+		if len(w.Candidates) > 0 {
+			w.refuse(ChoiceNotCreated, NoCandidate)
 		}
+		w.Candidates = w.Candidates[:min(len(w.Candidates), candidatesShown)]
 		page.Operations = append(page.Operations, w)
 	}
 	return page, nil

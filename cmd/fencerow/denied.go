@@ -30,6 +30,7 @@ func (a *app) tellGuards(event string, names []string) {
 			docs[g.Name] = g.Doc
 		}
 	}
+	docs[machine.NoCandidate] = "the remote has told of no job that nobody here knows, or --despite-candidates says that none of them is this one's"
 	for _, name := range names {
 		a.sayf("  %s: %s", name, docs[name])
 	}
@@ -64,11 +65,13 @@ func (a *app) deniedHint(d *machine.DeniedError) string {
 		case "revision", "evidence_seq":
 			return fmt.Sprintf("It has moved since you looked. Look again with %s, and decide with --seen %s if it is still right.",
 				a.commandOn(d.OperationID, []string{"show"}), d.Seen.Seen())
+		case machine.NoCandidate:
+			return fmt.Sprintf("%s lists what the remote told of. Look at the remote: if one of the jobs is this one's, attach it.", a.command("review", "unmatched"))
 		case "quarantine_over", "redo_proof":
 			if !onlyTimeIsMissing(d) {
 				return ""
 			}
-			return "Until the quarantine is over an old sender might still send. --override-quarantine takes that risk, and is recorded."
+			return "Look at the remote again after it: what a look before the end shows may be overtaken. Until the quarantine is over an old sender might still send. --override-quarantine takes that risk, and is recorded."
 		}
 	}
 	return ""

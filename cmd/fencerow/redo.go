@@ -15,7 +15,7 @@ func (a *app) redoVerb() *cobra.Command {
 	var as string
 	c := &cobra.Command{
 		Use:   "redo ID",
-		Short: "Prepare a new operation with the request of one that ended without a result",
+		Short: "Prepare a new operation with the request of one that failed, was rejected or was abandoned",
 		Long: `Redo prepares a new operation with the same request, linked to the old one, which stays as it is. The old one
 has failed, was rejected or was abandoned; of an abandoned one it needs what review not-created needs.`,
 		Example: `  fencerow redo clip-001 --as clip-001-b --reviewer ada --reason "the model works again"`,

@@ -19,6 +19,7 @@ type reviewFlags struct {
 	keep        []string
 	provider    string // the file, of attach
 	override    bool
+	despite     bool
 	dryRun      bool
 	bulk        bulkFlags
 }
@@ -44,10 +45,11 @@ it could never be observed. --provider FILE checks that before anything is chang
     --provider video.yaml --seen 3.0 --reviewer ada --reason "found it in the console"`),
 		a.decideVerb(machine.ChoiceNotCreated, "State with proof that nothing was created, so that it is sent again",
 			`Not-created states that somebody has proof that the remote created nothing: the request is sent again. Look at the
-remote after the quarantine is over: before that an old sender might still send. With --all it decides about every
+remote after the quarantine is over: before that an old sender might still send. Where the remote has told of jobs that
+nobody here knows it is denied, until somebody has looked at them and says --despite-candidates. With --all it decides about every
 operation of one reason and kind whose quarantine is over.`,
 			`  fencerow review not-created clip-001 --seen 4.1 --reviewer ada --reason "support confirmed: no job"
-  fencerow review not-created --all --where-reason no_response --kind video --reviewer ada --reason "the gateway was down, says its status page"`),
+  fencerow review not-created --all --where-reason no_response --kind video --reviewer ada --reason "the provider's log of last night has none of them"`),
 		a.decideVerb(machine.ChoiceAbandon, "Give an operation up; it is never sent again",
 			`Abandon gives an operation up: it is never sent again, and whether a remote job exists stays unknown. What comes to
 light later marks it. With --all it decides about every operation of one reason and kind that nothing came to light of.`,
@@ -99,6 +101,7 @@ func (a *app) decideVerb(choice, short, long, example string) *cobra.Command {
 		_ = flags.MarkHidden("all") // it is refused with the reason
 	case machine.ChoiceNotCreated:
 		flags.BoolVar(&f.override, "override-quarantine", false, "take the risk that an old sender still sends; recorded")
+		flags.BoolVar(&f.despite, "despite-candidates", false, "take the risk that a job of which the remote told, and that nobody here knows, is this one's; recorded")
 		f.bulk.add(c)
 	case machine.ChoiceAbandon:
 		f.bulk.add(c)
@@ -109,7 +112,7 @@ func (a *app) decideVerb(choice, short, long, example string) *cobra.Command {
 // review reads a decision about one operation from the flags.
 func (f reviewFlags) review(choice, id string) (machine.Review, error) {
 	d, err := f.decision(true)
-	r := machine.Review{Choice: choice, OperationID: id, Decision: d, RemoteJobID: f.remoteJobID, Override: f.override}
+	r := machine.Review{Choice: choice, OperationID: id, Decision: d, RemoteJobID: f.remoteJobID, Override: f.override, DespiteCandidates: f.despite}
 	switch {
 	case err != nil:
 		return r, err
@@ -117,6 +120,8 @@ func (f reviewFlags) review(choice, id string) (machine.Review, error) {
 		return r, usagef("--where-reason, --kind, --provider, --account and the like select for --all, which is not given")
 	case f.seen == "":
 		return r, usagef("--seen is missing: give the R.E that review list or show printed, so that nothing is decided about a row that moved since")
+	case choice == machine.ChoiceAttach && f.remoteJobID == placeholderID:
+		return r, usagef("--remote-job-id %s is the word of the printed command: put the remote's id of its job there", f.remoteJobID)
 	case choice == machine.ChoiceAttach && !transitions.UsableRemoteJobID(f.remoteJobID):
 		return r, usagef("--remote-job-id %q cannot be one: want 1 to %d printable ASCII characters without a space", f.remoteJobID, transitions.MaxRemoteJobID)
 	}

@@ -35,7 +35,7 @@ func (f bulkFlags) selects() bool {
 }
 
 func (f reviewFlags) decisionOfAll(choice string) (machine.Bulk, error) {
-	b := machine.Bulk{Choice: choice, Reviewer: f.reviewer, Reason: f.reason, Limit: f.bulk.limit, DryRun: f.dryRun}
+	b := machine.Bulk{Choice: choice, Reviewer: f.reviewer, Reason: f.reason, Limit: f.bulk.limit, DryRun: f.dryRun, DespiteCandidates: f.despite}
 	if choice == machine.ChoiceAttach {
 		return b, usagef("--all: a remote job belongs to one operation; attach them one by one")
 	}
@@ -117,6 +117,9 @@ func (a *app) sayBulk(choice string, r machine.BulkResult, f reviewFlags, stoppe
 		line += fmt.Sprintf(", %d left", r.Left)
 	}
 	fmt.Fprintln(a.stdout, line)
+	if r.Decided == 0 && len(r.Denied) == 0 && len(r.Kept) == 0 && !stopped {
+		fmt.Fprintln(a.stdout, "  nothing of this selection is uncertain: is its kind spelled as review list has it?")
+	}
 	for i, d := range r.Denied {
 		if i == mostDenied {
 			fmt.Fprintf(a.stdout, "  and %d more were denied\n", len(r.Denied)-i)
@@ -133,6 +136,9 @@ func (a *app) sayBulk(choice string, r machine.BulkResult, f reviewFlags, stoppe
 	return nil
 }
 
+// candidateWords say what stands against a decision that nothing was created.
+const candidateWords = "the remote has told of jobs that nobody here knows, and one may be it: see fencerow review unmatched, and look at the remote"
+
 func whyKept(guard string, r machine.BulkResult) string {
 	switch guard {
 	case "quarantine_over":
@@ -143,6 +149,12 @@ func whyKept(guard string, r machine.BulkResult) string {
 		return ": each has a remote job; look at them one by one"
 	case "lease_vacant":
 		return ": somebody looks at them just now"
+	case "no_mark":
+		return ": each is marked; look at them one by one"
+	case machine.KeptFound:
+		return ": an investigator found a job of each that it could not attach; look at them one by one"
+	case machine.NoCandidate:
+		return ": " + candidateWords + "; if none of them is one of these, say --despite-candidates"
 	}
 	return ""
 }

@@ -287,6 +287,8 @@ func refusal(op machine.Operation, guards []string, now time.Time) string {
 			why = append(why, "somebody looks at it "+until(op.LeaseUntil, now))
 		case "no_remote_job_id":
 			why = append(why, "it has the remote job "+cell(op.RemoteJobID, 100))
+		case machine.NoCandidate:
+			why = append(why, candidateWords)
 		case "no_late_remote_job_id":
 			why = append(why, "the remote job "+cell(op.LateRemoteJobID, 100)+" came to light")
 		default:

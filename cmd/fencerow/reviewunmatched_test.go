@@ -108,3 +108,44 @@ func (c *cli) listed(args ...string) []string {
 	}
 	return jobs
 }
+
+// Nobody buys twice by a tired click: that nothing was created is denied, one by one and in bulk, while the remote tells
+// of a job that may be it, with the words that tell what to do.
+func TestNothingWasCreatedIsNotSaidPastACandidate(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, c *cli) {
+		m := c.engine()
+		c.doubt(m, "no_response", "a", "b")
+		c.unmatched(m, "video", "job-1")
+		c.tamper(`UPDATE fencerow_operations SET quarantine_until = submitted_at`)
+		by := []string{"--reviewer", "ada", "--reason", "the log has none of them"}
+		one := append([]string{"review", "not-created", "a", "--seen", "1.1"}, by...)
+		many := append([]string{"review", "not-created", "--all", "--where-reason", "no_response", "--kind", "video"}, by...)
+		c.contains(c.want(exitOK, "review", "list").stdout, "not-created refused (the remote has told of jobs that nobody here knows")
+		for _, dry := range [][]string{nil, {"--dry-run"}} {
+			c.contains(c.want(exitError, append(one, dry...)...).stderr, "no_candidate: the remote has told of no job that nobody here knows")
+			c.contains(c.want(exitOK, append(many, dry...)...).stdout, " 0 denied, 2 left", "left alone: 2 by no_candidate: the remote has told of jobs")
+		}
+		c.contains(c.want(exitOK, append(one, "--despite-candidates")...).stdout, "a: prepared")
+		c.contains(c.want(exitOK, append(many, "--despite-candidates")...).stdout, "1 decided, 0 denied, 0 left")
+		c.contains(c.want(exitOK, "show", "b").stdout, "detail despite candidate job-1")
+	})
+}
+
+// A decision about many tells of those that it does not look at, and of a selection that is empty.
+func TestADecisionAboutManyTellsOfWhatItLeavesAlone(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, c *cli) {
+		m := c.engine()
+		c.doubt(m, "no_response", "a", "b")
+		for _, job := range []string{"job-1", "job-2"} {
+			c.note(m, "a", machine.Evidence{Kind: machine.EvidenceAccepted, RemoteJobID: job, Revision: 1})
+		}
+		abandon := func(kind string, more ...string) []string {
+			return append([]string{"review", "abandon", "--all", "--where-reason", "no_response", "--kind", kind, "--reviewer", "ada", "--reason", "x"}, more...)
+		}
+		c.contains(c.want(exitOK, abandon("video", "--dry-run")...).stdout, "1 would be decided, 0 denied, 1 left", "left alone: 1 by no_mark: each is marked; look at them one by one")
+		c.contains(c.want(exitOK, abandon("video")...).stdout, "1 decided, 0 denied, 1 left", "left alone: 1 by no_mark")
+		c.contains(c.want(exitOK, abandon("vidoe")...).stdout, "0 decided, 0 denied, 0 left", "is its kind spelled as review list has it?")
+	})
+}

@@ -202,7 +202,7 @@ func (a *app) choices(w machine.Waiting, now time.Time) []string {
 				why += "; now " + refusal(op, c.Refused, now)
 			}
 		}
-		flags = append(flags, "--seen", op.Seen().String(), "--reviewer", "YOU", "--reason", "WHY")
+		flags = append(flags, "--seen", op.Seen().String(), "--reviewer", placeholderReviewer, "--reason", placeholderReason)
 		lines = append(lines, why+":", "  "+a.commandOn(op.OperationID, verb, flags...))
 	}
 	review := func(name string) []string { return []string{"review", name} }
@@ -210,7 +210,7 @@ func (a *app) choices(w machine.Waiting, now time.Time) []string {
 		add(machine.ChoiceAcknowledge, "you have seen to the marks ("+marks(op)+")", review("acknowledge"))
 	}
 	if op.Phase == transitions.Uncertain {
-		add(machine.ChoiceAttach, "the remote has a job of it", review("attach"), "--remote-job-id", "ID")
+		add(machine.ChoiceAttach, "the remote has a job of it", review("attach"), "--remote-job-id", placeholderID)
 		if op.RemoteJobID == "" && op.LateRemoteJobID == "" {
 			add(machine.ChoiceNotCreated, "the remote provably has none, so that it is sent again", review("not-created"))
 		}

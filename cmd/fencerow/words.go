@@ -70,6 +70,13 @@ func (a *app) commandLine(words, last []string) string {
 // decisionFlags are who decides, why, and what was looked at.
 type decisionFlags struct{ reviewer, reason, seen string }
 
+// The words of the printed commands that a person has to replace. A command that is pasted as it stands decides nothing.
+const (
+	placeholderReviewer = "YOU"
+	placeholderReason   = "WHY"
+	placeholderID       = "ID"
+)
+
 func (f decisionFlags) decision(needed bool) (machine.Decision, error) {
 	d := machine.Decision{Reviewer: f.reviewer, Reason: f.reason}
 	switch {
@@ -77,6 +84,8 @@ func (f decisionFlags) decision(needed bool) (machine.Decision, error) {
 		return d, usagef("--reviewer is missing: say who decides; it is kept")
 	case needed && transitions.IsBlank(f.reason):
 		return d, usagef("--reason is missing: say why; it is kept")
+	case f.reviewer == placeholderReviewer || f.reason == placeholderReason:
+		return d, usagef("--reviewer %s --reason %s: these are the words of the printed command; say who decides and why, both are kept", f.reviewer, f.reason)
 	case f.seen == "":
 		return d, nil
 	}
