@@ -19,13 +19,14 @@ type client struct {
 	replies *json.Decoder
 }
 
-// startWorker starts a worker of a program that was built with the overlay.
-func startWorker(program string, env []string, log io.Writer) (*client, error) {
+// startWorker starts a worker for a table in the project's root, of a program that was built with the overlay.
+func startWorker(program, root, table string, env []string, log io.Writer) (*client, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("start a worker: %w", err)
 	}
-	cmd := exec.Command(program, "worker")
+	cmd := exec.Command(program, "worker", table)
+	cmd.Dir = root
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{write}

@@ -19,6 +19,7 @@ import (
 // Options says how a run goes.
 type Options struct {
 	Root     string // of the project
+	Table    string // whose mutants they are; Standard for the standard one
 	State    string // the file with what is known so far
 	Parallel int    // workers
 	Chosen   func(Mutant) bool
@@ -71,10 +72,10 @@ type driver struct {
 	sound    map[string]bool // tests that were seen to pass with nothing cut
 }
 
-// Run judges every mutant that is chosen and not yet judged, and gives all verdicts, in the order of mutants. A context
+// Run judges every mutant of a table that is chosen and not yet judged, and gives all verdicts, in the order of mutants. A context
 // that ends stops it; what was found out is kept.
 func Run(ctx context.Context, mutants []Mutant, o Options) (verdicts []Verdict, err error) {
-	sources, err := Sources(o.Root)
+	sources, err := Sources(o.Root, o.Table)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +146,7 @@ func (d *driver) build(ctx context.Context) error {
 }
 
 func (d *driver) worker() (*client, error) {
-	return startWorker(d.built, []string{"FENCEROW_TEST_DATABASE_URL=" + d.server}, d.log)
+	return startWorker(d.built, d.Root, d.Table, []string{"FENCEROW_TEST_DATABASE_URL=" + d.server}, d.log)
 }
 
 // covers finds out which judges use which statements, unless it is known.
@@ -250,7 +251,7 @@ func (d *driver) work(ctx context.Context, queue <-chan Mutant, progress *progre
 		} else {
 			v = *a.Verdict
 		}
-		if v.Error == "" && !v.Killed() && v.Same == "" && !d.Quick {
+		if v.Error == "" && !v.Killed() && v.Same == "" && !d.Quick && m.Own == Standard {
 			if err := d.byTests(ctx, m, &v); err != nil {
 				v.Error = err.Error()
 			}

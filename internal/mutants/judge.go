@@ -13,7 +13,6 @@ import (
 	"github.com/fencerow/fencerow/internal/mutants/cut"
 	"github.com/fencerow/fencerow/machine/machinetest"
 	"github.com/fencerow/fencerow/persist"
-	"github.com/fencerow/fencerow/testdata/suites"
 	"github.com/fencerow/fencerow/transitions"
 )
 
@@ -26,7 +25,7 @@ type Cover struct {
 
 // judge judges mutants in one process.
 type judge struct {
-	program *transitions.Program
+	of      subject
 	suite   *machinetest.Suite
 	parts   map[string]part
 	benches map[string]bench // by dialect
@@ -38,24 +37,46 @@ type judge struct {
 // patience is how long the cases of one mutant are waited for: one that never ends is killed by that.
 const patience = 20 * time.Second
 
-func newJudge(folder string, checker Checker) (*judge, error) {
-	p := transitions.MustCompile(transitions.Standard())
-	s, err := machinetest.ReadSuite(suites.Files, p)
+// newJudge makes the judge of a table's mutants; the table's suites are those of the project at root.
+func newJudge(table, root, folder string, checker Checker) (*judge, error) {
+	of, err := subjectOf(table)
 	if err != nil {
 		return nil, err
 	}
+	suite, err := machinetest.ReadSuite(of.suites(root), of.program)
+	if err != nil {
+		return nil, err
+	}
+	if len(suite.Cases()) == 0 {
+		return nil, fmt.Errorf("judge the mutants of table %s: it has no suites in %s", of.program.Name, of.folder())
+	}
 	j := &judge{
-		program: p, suite: s, parts: map[string]part{}, benches: map[string]bench{}, cover: map[string]Cover{},
+		of: of, suite: suite, parts: map[string]part{}, benches: map[string]bench{}, cover: map[string]Cover{},
 		trials: trials{folder}, checker: checker,
 	}
-	all, err := partsOf(transitions.Standard())
+	all, err := of.parts()
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range all {
 		j.parts[m.ID] = m
 	}
-	return j, nil
+	return j, j.sound()
+}
+
+// sound sees that the checker has nothing to say of the table itself: else it would say it of each mutant.
+func (j *judge) sound() error {
+	if j.checker == nil || j.of.name == Standard { // of which the tests of package verify say so
+		return nil
+	}
+	broke, story, err := j.checker(j.of.program)
+	if err == nil && broke != "" {
+		err = fmt.Errorf("%s", story)
+	}
+	if err != nil {
+		return fmt.Errorf("the checker has to find table %s whole before it judges a mutant: %w", j.of.name, err)
+	}
+	return nil
 }
 
 // try judges one mutant.
@@ -94,7 +115,7 @@ func (j *judge) table(ctx context.Context, m Mutant) (Verdict, error) {
 	if !v.Killed() {
 		err = j.agreement(m, &v, func(*testing.T) machinetest.Subject {
 			subject := machinetest.MemorySubject(p)
-			subject.Store = mislabeledAs(subject.Store, j.program)
+			subject.Store = mislabeledAs(subject.Store, j.of.program)
 			return subject
 		})
 	}
@@ -176,10 +197,10 @@ func (j *judge) statement(ctx context.Context, m Mutant) (Verdict, error) {
 	if err := j.same(ctx, b, m, &v); err != nil || v.Same != "" {
 		return v, err // nobody can notice
 	}
-	cut.Make(m.Cuts...)
 	if err := j.firstCase(ctx, b, m, &v); err != nil || v.Killed() {
 		return v, err
 	}
+	cut.Make(m.Cuts...)
 	open := func(t *testing.T) machinetest.Subject {
 		subject, err := b.open(ctx)
 		if err != nil {
@@ -202,16 +223,17 @@ func (j *judge) firstCase(ctx context.Context, b bench, m Mutant, v *Verdict) er
 	defer cancel()
 	used := m.Used()
 	if m.Form == string(persist.Many) { // no case fires several; those that fire one are played so
-		used = cut.Name(m.Of, m.Event, string(transitions.One))
+		used = cut.Name(m.Own, m.Of, m.Event, string(transitions.One))
 	}
 	var found *machinetest.Fault
-	play := func(chosen func(machinetest.Case) bool) error {
+	play := func(cuts []cut.Cut, chosen func(machinetest.Case) bool) error {
+		cut.Make(cuts...)
 		subject, err := b.open(ctx)
 		if err != nil {
 			return err
 		}
-		if n := cut.Applied(); n != len(m.Cuts) {
-			return fmt.Errorf("judge %s: %d of its %d clauses were found in what was compiled; only a build with the overlay cuts", m.ID, n, len(m.Cuts))
+		if n := cut.Applied(); n != len(cuts) {
+			return fmt.Errorf("judge %s: %d of its %d clauses were found in what was compiled; only a build with the overlay cuts", m.ID, n, len(cuts))
 		}
 		if m.Form == string(persist.Many) {
 			subject.Store = severally{subject.Store}
@@ -225,7 +247,7 @@ func (j *judge) firstCase(ctx context.Context, b bench, m Mutant, v *Verdict) er
 	}
 	doubted := map[string]bool{}
 	for {
-		err := play(func(c machinetest.Case) bool {
+		err := play(m.Cuts, func(c machinetest.Case) bool {
 			return !doubted[c.String()] && j.uses(m, c, used)
 		})
 		if err == nil && found == nil {
@@ -233,7 +255,16 @@ func (j *judge) firstCase(ctx context.Context, b bench, m Mutant, v *Verdict) er
 		}
 		if err == nil {
 			again := *found
-			if err = play(func(c machinetest.Case) bool { return c.String() == again.Case.String() }); err == nil && found == nil {
+			only := func(c machinetest.Case) bool { return c.String() == again.Case.String() }
+			if m.Form == string(persist.Many) { // that every case passes with nothing cut is seen of those that fire one
+				if err = play(nil, only); err == nil && found != nil {
+					return fmt.Errorf("judge %s: the case has to pass with nothing cut, fired at several: %s", m.ID, found)
+				}
+			}
+			if err == nil {
+				err = play(m.Cuts, only)
+			}
+			if err == nil && found == nil {
 				doubted[again.Case.String()] = true
 				continue
 			}
@@ -309,7 +340,7 @@ func (j *judge) covered(ctx context.Context, dialect string) (Cover, error) {
 		return false
 	})
 	note()
-	if err := errors.Join(err, fault); err != nil {
+	if err := errors.Join(err, fault); err != nil || j.of.name != Standard { // the battery is of the standard table
 		return c, err
 	}
 	return c, j.coveredClauses(ctx, dialect, b, c)

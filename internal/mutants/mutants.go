@@ -10,7 +10,6 @@ import (
 	"github.com/fencerow/fencerow/internal/mutants/cut"
 	"github.com/fencerow/fencerow/machine/machinetest"
 	"github.com/fencerow/fencerow/persist"
-	"github.com/fencerow/fencerow/transitions"
 )
 
 // What a mutant is a mutant of.
@@ -23,6 +22,7 @@ const (
 // Mutant is one thing taken away.
 type Mutant struct {
 	ID    string // unique
+	Own   string `json:",omitempty"` // the table that it is of; Standard for the standard one
 	Of    string // Table, Postgres or SQLite
 	Event string // "" of what belongs to none
 	Form  string // of the statement; "" in the table
@@ -33,21 +33,26 @@ type Mutant struct {
 }
 
 // Deep reports whether the mutant takes away a part of an expression rather than a whole guard, assignment or clause.
-func (m Mutant) Deep() bool { return m.Kind == machinetest.PartOperand || m.Kind == string(clause.Part) }
+func (m Mutant) Deep() bool {
+	return m.Kind == machinetest.PartOperand || m.Kind == string(clause.Part)
+}
 
-// All lists every mutant of the standard table and of its SQL: first the table's, in its order, then each dialect's.
-func All() ([]Mutant, error) {
-	p := transitions.MustCompile(transitions.Standard())
-	var all []Mutant
-	listed, err := partsOf(transitions.Standard())
+// All lists every mutant of a table and of its SQL: first the table's, in its order, then each dialect's.
+func All(table string) ([]Mutant, error) {
+	s, err := subjectOf(table)
 	if err != nil {
 		return nil, fmt.Errorf("list the mutants: %w", err)
 	}
+	listed, err := s.parts()
+	if err != nil {
+		return nil, fmt.Errorf("list the mutants: %w", err)
+	}
+	var all []Mutant
 	for _, part := range listed {
 		all = append(all, part.Mutant)
 	}
 	for _, d := range []persist.Dialect{persist.PostgreSQL, persist.SQLite} {
-		of, err := ofDialect(p, d)
+		of, err := s.ofDialect(d)
 		if err != nil {
 			return nil, fmt.Errorf("list the mutants: %w", err)
 		}
@@ -63,21 +68,28 @@ func All() ([]Mutant, error) {
 	return all, nil
 }
 
-// ofDialect lists the mutants of the statements of a dialect, and of its readers.
-func ofDialect(p *transitions.Program, d persist.Dialect) ([]Mutant, error) {
-	set, err := persist.Compile(p, d, persist.Names{})
+// ofDialect lists the mutants of the statements of a dialect, and of its readers. The readers of a table of one's own,
+// and what notes evidence of no operation, are left to the standard's: no event is theirs, and no suite reads by them.
+func (s subject) ofDialect(d persist.Dialect) ([]Mutant, error) {
+	set, err := persist.Compile(s.program, d, persist.Names{})
 	if err != nil {
 		return nil, err
 	}
 	var all []Mutant
 	for _, list := range [][]persist.Statement{set.Statements, set.Many} {
-		for _, s := range list {
-			of, err := ofStatement(d, s)
+		for _, statement := range list {
+			if s.judgedElsewhere(statement.Event) {
+				continue
+			}
+			of, err := ofStatement(s.name, d, statement)
 			if err != nil {
 				return nil, err
 			}
 			all = append(all, of...)
 		}
+	}
+	if s.name != Standard {
+		return all, nil
 	}
 	apart := map[string]string{cut.Name(string(d), "note_unmatched"): set.NoteUnmatched.SQL}
 	for _, r := range set.Readers {
@@ -124,8 +136,8 @@ func (t text) mutant(c clause.Cut, m Mutant) Mutant {
 // ofStatement lists the mutants of one statement. A guard that the statement looks at a second time, after it has locked
 // the row or in a further step of its transaction, is cut out of all looks at once: any one of them is enough, which is
 // why there are two.
-func ofStatement(d persist.Dialect, s persist.Statement) ([]Mutant, error) {
-	name := cut.Name(string(d), s.Event, string(s.Form))
+func ofStatement(own string, d persist.Dialect, s persist.Statement) ([]Mutant, error) {
+	name := cut.Name(own, string(d), s.Event, string(s.Form))
 	main, err := readText(name, s.SQL)
 	if err != nil {
 		return nil, err
@@ -140,7 +152,7 @@ func ofStatement(d persist.Dialect, s persist.Statement) ([]Mutant, error) {
 		texts = append(texts, t)
 	}
 	looks := looksOf(d, s)
-	base := Mutant{Of: string(d), Event: s.Event, Form: string(s.Form)}
+	base := Mutant{Own: own, Of: string(d), Event: s.Event, Form: string(s.Form)}
 	var all []Mutant
 	for _, t := range texts {
 		for _, c := range t.cuts {
@@ -168,5 +180,5 @@ func (m Mutant) Used() string {
 	if m.Form == apartForm {
 		return m.Cuts[0].Statement
 	}
-	return cut.Name(m.Of, m.Event, m.Form)
+	return cut.Name(m.Own, m.Of, m.Event, m.Form)
 }

@@ -18,7 +18,7 @@ const root = "../.."
 
 func listed(t *testing.T) []Mutant {
 	t.Helper()
-	all, err := All() // every cut is seen to change its statement, and no two are called the same
+	all, err := All(Standard) // every cut is seen to change its statement, and no two are called the same
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,9 +27,12 @@ func listed(t *testing.T) []Mutant {
 
 func TestEveryPartOfTheTableCanBeTakenAway(t *testing.T) {
 	t.Parallel()
-	p := transitions.MustCompile(transitions.Standard())
-	taken := map[string]bool{}
-	listed, err := partsOf(transitions.Standard())
+	standard, err := subjectOf(Standard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, taken := standard.program, map[string]bool{}
+	listed, err := standard.parts()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +122,7 @@ func TestTheOverlayFollowsThePackage(t *testing.T) {
 // Each guard and each part of a fence, in milliseconds each.
 func TestEveryGuardIsMissedByACaseAboutItsEvent(t *testing.T) {
 	t.Parallel()
-	j, err := newJudge(t.TempDir(), nil)
+	j, err := newJudge(Standard, root, t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +249,7 @@ func TestARunFailsOnWhatNobodyArguesAndOnWhatIsArguedWrongly(t *testing.T) {
 		"not judged":           {other, Verdict{ID: other.ID, Error: "the worker ended"}, "not judged"},
 		"never tried":          {other, Verdict{}, "not judged"},
 	} {
-		failures := strings.Join(Outcome{[]Mutant{c.mutant}, []Verdict{c.verdict}}.Failures(), "\n")
+		failures := strings.Join(Outcome{Mutants: []Mutant{c.mutant}, Verdicts: []Verdict{c.verdict}}.Failures(), "\n")
 		if (failures == "") != (c.fails == "") || !strings.Contains(failures, c.fails) {
 			t.Errorf("%s: got %q, want %q", name, failures, c.fails)
 		}
@@ -258,5 +261,9 @@ func TestTheDocumentTellsOfTheLastRunAndOfEveryArgument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Compare(t, filepath.Join(root, "docs", "mutants.md"), []byte(Document(l)))
+	own, err := ReadOwnRuns(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, filepath.Join(root, "docs", "mutants.md"), []byte(Document(l, own)))
 }

@@ -33,13 +33,14 @@ import (
 
 func Compile(p *transitions.Program, d Dialect, n Names, options ...Option) (*Set, error) {
 	set, err := compileWhole(p, d, n, options...)
-	if err != nil || p.Name != "standard" {
+	if err != nil {
 		return set, err
 	}
+	own := ownOf(p)
 	for _, list := range [][]Statement{set.Statements, set.Many} {
 		for i := range list {
 			s := &list[i]
-			name := cut.Name(string(d), s.Event, string(s.Form))
+			name := cut.Name(own, string(d), s.Event, string(s.Form))
 			s.SQL = cut.Out(name, s.SQL)
 			for j := range s.Then {
 				s.Then[j].SQL = cut.Out(cut.Name(name, s.Then[j].What), s.Then[j].SQL)
@@ -48,19 +49,27 @@ func Compile(p *transitions.Program, d Dialect, n Names, options ...Option) (*Se
 	}
 	for i := range set.Readers {
 		r := &set.Readers[i]
-		r.SQL = cut.Out(cut.Name(string(d), "reader", r.Name), r.SQL)
+		r.SQL = cut.Out(cut.Name(own, string(d), "reader", r.Name), r.SQL)
 	}
-	set.NoteUnmatched.SQL = cut.Out(cut.Name(string(d), "note_unmatched"), set.NoteUnmatched.SQL)
+	set.NoteUnmatched.SQL = cut.Out(cut.Name(own, string(d), "note_unmatched"), set.NoteUnmatched.SQL)
 	return set, nil
 }
 
+// ownOf is the name by which the statements of a table of one's own go; those of the standard one go by none.
+func ownOf(p *transitions.Program) string {
+	if p.Name == "standard" {
+		return ""
+	}
+	return p.Name
+}
+
 func (s *Set) Statement(event string, form transitions.Form) *Statement {
-	cut.Use(cut.Name(string(s.Dialect), event, string(form)))
+	cut.Use(cut.Name(ownOf(s.Program), string(s.Dialect), event, string(form)))
 	return s.statementWhole(event, form)
 }
 
 func (s *Set) Reader(name string) *Reader {
-	cut.Use(cut.Name(string(s.Dialect), "reader", name))
+	cut.Use(cut.Name(ownOf(s.Program), string(s.Dialect), "reader", name))
 	return s.readerWhole(name)
 }
 `

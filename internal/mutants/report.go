@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/fencerow/fencerow/internal/mutants/cut"
 )
 
 // Report is the whole of a run as a table, one mutant a line: what is taken away, who noticed, and by what.
@@ -56,8 +58,8 @@ func (o Outcome) Last(checked bool) LastRun {
 	}
 	for i, v := range o.Verdicts {
 		m := o.Mutants[i]
-		count(l.Counts, m.Of, v.Killer)
-		count(l.Kinds, m.Of+" "+m.Kind, v.Killer)
+		count(l.Counts, cut.Name(m.Own, m.Of), v.Killer)
+		count(l.Kinds, cut.Name(m.Own, m.Of, m.Kind), v.Killer)
 		if !v.Killed() {
 			if a := argument(m, v); a != nil {
 				l.Argued[a.Name]++
@@ -66,7 +68,7 @@ func (o Outcome) Last(checked bool) LastRun {
 			}
 		}
 		for _, invariant := range v.Invariants() {
-			if m.Of == Table && !m.Deep() {
+			if m.Of == Table && m.Own == Standard && !m.Deep() {
 				l.Broke[invariant] = append(l.Broke[invariant], strings.TrimPrefix(m.ID, "table "))
 			}
 		}
@@ -93,27 +95,65 @@ func (v Verdict) Invariants() []string {
 	return all
 }
 
-// lastRunFile is where a whole run is summed up, from the project's root.
-const lastRunFile = "internal/mutants/lastrun.json"
+// The files in which runs are summed up, from the project's root: a whole one of the standard table, and those of tables
+// of one's own.
+const (
+	lastRunFile = "internal/mutants/lastrun.json"
+	ownRunsFile = "internal/mutants/lastrun-own.json"
+)
 
 // Keep writes a whole run's sum.
-func (l LastRun) Keep(root string) error {
-	text, err := json.MarshalIndent(l, "", "  ")
+func (l LastRun) Keep(root string) error { return writeJSON(root, lastRunFile, l) }
+
+// ReadLastRun reads the sum of the last whole run of the standard table.
+func ReadLastRun(root string) (LastRun, error) {
+	var l LastRun
+	return l, readJSON(root, lastRunFile, &l)
+}
+
+// KeepOwn writes the sums of a table of one's own: those of the table, of PostgreSQL and of SQLite whose mutants were all
+// judged. What is known of the others stays.
+func (o Outcome) KeepOwn(root string, whole map[string]bool) error {
+	known, err := ReadOwnRuns(root)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(root, filepath.FromSlash(lastRunFile)), append(text, '\n'), 0o644)
+	for of, all := range whole {
+		if !all {
+			continue
+		}
+		part := Outcome{Table: o.Table}
+		for i, m := range o.Mutants {
+			if m.Of == of && !m.Deep() {
+				part.Mutants, part.Verdicts = append(part.Mutants, m), append(part.Verdicts, o.Verdicts[i])
+			}
+		}
+		known[o.Table+" "+of] = part.Last(true)
+	}
+	return writeJSON(root, ownRunsFile, known)
 }
 
-// ReadLastRun reads the sum of the last whole run.
-func ReadLastRun(root string) (LastRun, error) {
-	var l LastRun
-	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(lastRunFile)))
+// ReadOwnRuns reads the sums of tables of one's own, by their name and what the mutants were of: "payout sqlite".
+func ReadOwnRuns(root string) (map[string]LastRun, error) {
+	runs := map[string]LastRun{}
+	return runs, readJSON(root, ownRunsFile, &runs)
+}
+
+func writeJSON(root, name string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		return l, fmt.Errorf("read the last mutation run: %w", err)
+		return err
 	}
-	if err := json.Unmarshal(text, &l); err != nil {
-		return l, fmt.Errorf("read the last mutation run in %s: %w", lastRunFile, err)
+	return os.WriteFile(filepath.Join(root, filepath.FromSlash(name)), append(text, '\n'), 0o644)
+}
+
+func readJSON(root, name string, v any) error {
+	text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+	if err != nil {
+		return fmt.Errorf("read the last mutation run: %w", err)
 	}
-	return l, nil
+	if err := json.Unmarshal(text, v); err != nil {
+		return fmt.Errorf("read the last mutation run in %s: %w", name, err)
+	}
+	return nil
 }

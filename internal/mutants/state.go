@@ -126,10 +126,18 @@ var hashed = []string{"transitions", "machine", "persist", "testdata/suites", "i
 // spared are sources that only tell of a run.
 var spared = []string{"argued.go", "report.go", "document.go", "driver.go", "client.go", "state.go"}
 
-// Sources hashes the sources that decide what becomes of a mutant.
-func Sources(root string) (string, error) {
+// Sources hashes the sources that decide what becomes of a mutant of a table.
+func Sources(root, table string) (string, error) {
+	of, err := subjectOf(table)
+	if err != nil {
+		return "", err
+	}
 	sum := sha256.New()
-	for _, name := range hashed {
+	folders := hashed
+	if folder := of.folder(); folder != "" {
+		folders = append(slices.Clone(hashed), folder)
+	}
+	for _, name := range folders {
 		err := filepath.WalkDir(filepath.Join(root, name), func(file string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !counts(file) {
 				return err

@@ -33,7 +33,8 @@ var tables = []string{"fencerow_history", "fencerow_evidence", "fencerow_operati
 func insert(p *transitions.Program, mark func(n int) string) string {
 	names, marks, sets := make([]string, len(p.Columns)), make([]string, len(p.Columns)), make([]string, len(p.Columns))
 	for i, c := range p.Columns {
-		names[i], marks[i], sets[i] = c.Name, mark(i+1), c.Name+" = excluded."+c.Name
+		name := `"` + c.Name + `"` // some are words of SQL
+		names[i], marks[i], sets[i] = name, mark(i+1), name+" = excluded."+name
 	}
 	return fmt.Sprintf("INSERT INTO fencerow_operations (%s) VALUES (%s) ON CONFLICT (operation_id) DO UPDATE SET %s",
 		strings.Join(names, ", "), strings.Join(marks, ", "), strings.Join(sets, ", "))
@@ -41,10 +42,11 @@ func insert(p *transitions.Program, mark func(n int) string) string {
 
 // onPostgres is a bench in a database of its own.
 type onPostgres struct {
-	pool *pgxpool.Pool
+	pool    *pgxpool.Pool
+	program *transitions.Program
 }
 
-func openPostgres(ctx context.Context, url string) (*onPostgres, error) {
+func openPostgres(ctx context.Context, url string, p *transitions.Program) (*onPostgres, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, err
@@ -56,7 +58,7 @@ func openPostgres(ctx context.Context, url string) (*onPostgres, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, err := pgstore.New(ctx, pool, pgstore.Options{})
+	store, err := pgstore.New(ctx, pool, pgstore.Options{Program: p})
 	if err == nil {
 		_, err = store.Migrate(ctx)
 	}
@@ -64,14 +66,14 @@ func openPostgres(ctx context.Context, url string) (*onPostgres, error) {
 		pool.Close()
 		return nil, err
 	}
-	return &onPostgres{pool: pool}, nil
+	return &onPostgres{pool: pool, program: p}, nil
 }
 
 func (b *onPostgres) open(ctx context.Context) (machinetest.Subject, error) {
 	if _, err := b.pool.Exec(ctx, "DELETE FROM "+strings.Join(tables, "; DELETE FROM ")); err != nil {
 		return machinetest.Subject{}, fmt.Errorf("empty the tables: %w", err)
 	}
-	store, err := pgstore.New(ctx, b.pool, pgstore.Options{})
+	store, err := pgstore.New(ctx, b.pool, pgstore.Options{Program: b.program})
 	if err != nil {
 		return machinetest.Subject{}, err
 	}
@@ -112,13 +114,14 @@ func ofPostgres(v transitions.Value) any {
 
 // onSQLite is a bench in a file of its own.
 type onSQLite struct {
-	path string
-	last *sqlitestore.Store
+	path    string
+	program *transitions.Program
+	last    *sqlitestore.Store
 }
 
-func openSQLite(ctx context.Context, folder string) (*onSQLite, error) {
-	b := &onSQLite{path: filepath.Join(folder, "mutants.db")}
-	store, err := sqlitestore.Open(ctx, b.path, sqlitestore.Options{})
+func openSQLite(ctx context.Context, folder string, p *transitions.Program) (*onSQLite, error) {
+	b := &onSQLite{path: filepath.Join(folder, "mutants.db"), program: p}
+	store, err := sqlitestore.Open(ctx, b.path, sqlitestore.Options{Program: p})
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +132,7 @@ func openSQLite(ctx context.Context, folder string) (*onSQLite, error) {
 
 func (b *onSQLite) open(ctx context.Context) (machinetest.Subject, error) {
 	b.close()
-	store, err := sqlitestore.Open(ctx, b.path, sqlitestore.Options{})
+	store, err := sqlitestore.Open(ctx, b.path, sqlitestore.Options{Program: b.program})
 	if err != nil {
 		return machinetest.Subject{}, err
 	}

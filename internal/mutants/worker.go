@@ -28,24 +28,25 @@ type reply struct {
 }
 
 // Worker is the main program of a worker: it reads requests from its standard input and answers on file 3, one line of
-// JSON each, until the input ends. It does not return. Only a build with the overlay can judge mutants of SQL.
-func Worker(checker Checker) {
+// JSON each, until the input ends. It does not return. Only a build with the overlay can judge mutants of SQL. It judges
+// those of one table, and is started in the project's root.
+func Worker(table string, checker Checker) {
 	serve := func(t *testing.T) {
 		folder, clean, err := scratch()
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer clean()
-		j, err := newJudge(folder, checker)
+		j, err := newJudge(table, ".", folder, checker)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx := context.Background()
 		open := func(dialect string) (bench, error) {
 			if dialect == SQLite {
-				return openSQLite(ctx, folder)
+				return openSQLite(ctx, folder, j.of.program)
 			}
-			return openPostgres(ctx, pgtest.URL(t))
+			return openPostgres(ctx, pgtest.URL(t), j.of.program)
 		}
 		defer func() {
 			for _, b := range j.benches {

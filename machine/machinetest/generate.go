@@ -223,6 +223,9 @@ func (g *generator) param(d transitions.ParamDef, c trial) transitions.Value {
 	case (d.Name == "reviewer" || d.Name == "object_key") && g.shown != nil && g.rng.IntN(2) == 1:
 		return value(g.shown())
 	}
+	if words := g.asked(d.Name); d.Kind == transitions.Text && words != nil {
+		return value(pick(g, words...))
+	}
 	switch d.Name {
 	case "owner":
 		if c.row != nil && g.rng.IntN(2) == 0 {
@@ -239,8 +242,6 @@ func (g *generator) param(d transitions.ParamDef, c trial) transitions.Value {
 		return value(pick[any](g, nil, "", " ", "a b", "\u200b", "ünusable", "job-"+c.id, "late-"+c.id, "new-"+c.id, taken))
 	case "redo_of":
 		return value(pick[any](g, nil, "redone-"+c.id))
-	case "proof":
-		return value(pick[any](g, nil, "not_sent", "refused", "guess"))
 	case "provider":
 		return value(pick[any](g, nil, provider, provider, "print"))
 	case "account":
@@ -256,6 +257,26 @@ func (g *generator) param(d transitions.ParamDef, c trial) transitions.Value {
 		return transitions.NullValue
 	}
 	return g.ofKind(d.Kind)
+}
+
+// asked lists the words of which a guard of the rule asks whether a parameter is one, null first and one that is none
+// last; nil if no guard does.
+func (g *generator) asked(param string) []any {
+	var words []any
+	for _, guard := range g.rule.Guards {
+		guard.Expr.Walk(func(x transitions.Expr) {
+			if x.Op != transitions.OpIn || x.Args[0].Op != transitions.OpParam || x.Args[0].Name != param {
+				return
+			}
+			for _, a := range x.Args[1:] {
+				words = append(words, a.Value)
+			}
+		})
+	}
+	if words == nil {
+		return nil
+	}
+	return append(append([]any{nil}, words...), "guess")
 }
 
 func anys(words []string) []any {

@@ -142,6 +142,9 @@ func (p *page) take(limit int) int {
 	after := p.getAll(ids...)
 	for _, row := range got {
 		id := p.ids([]transitions.Row{row})[0]
+		if _, left := before[id]; !left {
+			continue // taken twice, or none of the page's: told above
+		}
 		c := trial{id: id, row: before[id], params: params}
 		p.agrees(p.g, c, machine.Answer{Applied: true, Exists: true, Row: row}, after[id])
 		delete(before, id)

@@ -249,6 +249,26 @@ func TestAStoreThatDisagreesIsFound(t *testing.T) {
 	}
 }
 
+// twice is a store that gives what it takes twice.
+type twice struct{ machine.Store }
+
+func (s twice) Take(ctx context.Context, event string, params transitions.Params) ([]transitions.Row, error) {
+	rows, err := s.Store.Take(ctx, event, params)
+	return append(rows, rows...), err
+}
+
+func TestAStoreThatGivesAnOperationToTwoIsFound(t *testing.T) {
+	t.Parallel()
+	subject := MemorySubject(transitions.MustCompile(transitions.Standard()))
+	subject.Store = twice{subject.Store}
+	s := newSuite(t, subject)
+	h := &heard{reporter: t}
+	s.reporter = h
+	if everyTake(t, s); !strings.Contains(h.said, "what dispatch_claim takes of a page") {
+		t.Errorf("a store that takes everything twice passes: %q", h.said)
+	}
+}
+
 func TestTheTestsThatTheDocumentationNamesAreThere(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/suites.md")
