@@ -142,8 +142,9 @@ func TestTheSuitesAndTheCheckerSeeAPayoutThatIsOrderedTwice(t *testing.T) {
 	}
 }
 
-// sampleOfPayouts is judged in each make test: clauses that a suite misses, one that the agreement alone misses, since
-// it needs several payouts in one statement, and one that SQLite does not take, so that no EXPLAIN can call it the same.
+// sampleOfPayouts is judged in each make test: clauses that somebody misses, mostly a suite, one that the
+// agreement alone misses, since it needs several payouts in one statement, and one that SQLite does not take, so that no
+// EXPLAIN can call it the same. It gives who has to miss the last two.
 func sampleOfPayouts(t *testing.T) (some []Mutant, judges map[string]string) {
 	t.Helper()
 	all, err := All("payout")
@@ -158,10 +159,7 @@ func sampleOfPayouts(t *testing.T) (some []Mutant, judges map[string]string) {
 			some = append(some, m)
 		}
 	}
-	for _, m := range sampled(all, 149) {
-		some, judges[m.ID] = append(some, m), BySuite
-	}
-	return some, judges
+	return append(some, sampled(all, 199)...), judges
 }
 
 func TestASampleOfTheMutantsOfThePayoutsSQLIsKilled(t *testing.T) {
@@ -181,12 +179,12 @@ func TestASampleOfTheMutantsOfThePayoutsSQLIsKilled(t *testing.T) {
 	of := map[string]int{}
 	for i, v := range verdicts {
 		of[some[i].Of+" "+v.Killer]++
-		if v.Killer != judges[v.ID] {
-			t.Errorf("%s (%s): killed by %q, want by %q %s", v.ID, some[i].Text, v.Killer, judges[v.ID], v.Error)
+		if want := judges[v.ID]; !v.Killed() || want != "" && v.Killer != want {
+			t.Errorf("%s (%s): killed by %q, want by %q %s", v.ID, some[i].Text, v.Killer, want, v.Error)
 		}
 	}
 	t.Logf("mutants of each: %v", of)
-	if of[Postgres+" "+BySuite] < 6 || of[SQLite+" "+BySuite] < 3 || of[Postgres+" "+ByAgreement] != 1 {
-		t.Errorf("the sample is too small: %v", of)
+	if of[Postgres+" "+BySuite] < 3 || of[SQLite+" "+BySuite] < 3 {
+		t.Errorf("the suites judged too few: %v", of)
 	}
 }
