@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/fencerow/fencerow/machine"
 	"github.com/fencerow/fencerow/transitions"
 )
@@ -88,5 +90,35 @@ func TestASharedCommitWhoseAnswerIsLostIsUnknownToAllAndHistoryKnows(t *testing.
 		if landed, err := m.Landed(t.Context(), id, "prepare", 0); err != nil || !landed {
 			t.Errorf("ask history of %s: landed %t, %v; want true", id, landed, err)
 		}
+	}
+}
+
+// Two events of one operation never share a transaction, so that each is judged on what the other left committed; what
+// comes later of an operation stays behind it, and a hundred go together at most.
+func TestTwoEventsOfOneOperationNeverShareATransaction(t *testing.T) {
+	t.Parallel()
+	g := &gatherer{}
+	wait := func(id, event string) {
+		g.waiting = append(g.waiting, &gathered{call: &call{id: id, event: event}})
+	}
+	taken := func() (events []string) {
+		for _, w := range g.take() {
+			events = append(events, w.call.event)
+		}
+		return events
+	}
+	for _, event := range []string{"a1", "b1", "a2", "c1", "a3", "b2"} {
+		wait(event[:1], event)
+	}
+	for n, want := range [][]string{{"a1", "b1", "c1"}, {"a2", "b2"}, {"a3"}, nil} {
+		if diff := cmp.Diff(want, taken()); diff != "" {
+			t.Errorf("transaction %d (-want +got):\n%s", n+1, diff)
+		}
+	}
+	for n := range mostGathered + 1 {
+		wait(fmt.Sprint(n), "x")
+	}
+	if n := len(taken()); n != mostGathered {
+		t.Errorf("%d share a transaction, want %d at most", n, mostGathered)
 	}
 }
