@@ -79,6 +79,9 @@ func (w *Worker) dispatch(l *machine.Lease) {
 	w.failpoint(StepBegun)
 	accepted, err := w.submit(ctx, handler, begun, l)
 	w.failpoint(StepAnswered)
+	if err != nil && w.classify(err).Class == ClassNotSent {
+		w.notLeft.Add(1)
+	}
 	w.settle(l, accepted, err)
 	w.sending.Add(-1)
 	w.tellSend(l.Operation.OperationID, err)

@@ -31,6 +31,7 @@ type Worker struct {
 	wake     map[string]chan struct{}
 	ears     ears
 	sends    atomic.Int64 // submissions begun
+	notLeft  atomic.Int64 // of those, how many ended with proof that not one byte of the request left
 	sending  atomic.Int64 // submissions begun whose end is not stored
 	keptLate atomic.Int64 // answers that were kept as evidence
 	unstored atomic.Int64 // answers that could not be stored, and stand in the log
@@ -76,6 +77,9 @@ func (w *Worker) Wake(action string) {
 
 // Sends is the number of submissions that were begun.
 func (w *Worker) Sends() int { return int(w.sends.Load()) }
+
+// NotLeft is how many of Sends ended with proof that not one byte of the request left.
+func (w *Worker) NotLeft() int { return int(w.notLeft.Load()) }
 
 // storeBudget is what storing answers gets after the drain budget is spent.
 const storeBudget = 10 * time.Second

@@ -131,6 +131,9 @@ func TestReadingVerbsDoNotCreateADatabase(t *testing.T) {
 	} {
 		r := c.want(exitError, args...)
 		c.contains(r.stderr, "there is no database at "+c.db, "name another one with --db")
+		if strings.Contains(r.stderr, "fencerow run") || strings.Contains(r.stderr, "migrate up") {
+			t.Errorf("it is told to begin another memory: %s", r.stderr)
+		}
 	}
 	if diff := cmp.Diff([]string{c.dir}, entries(t, c.dir)); diff != "" {
 		t.Error(diff)

@@ -35,10 +35,13 @@ type session struct {
 func (s *session) close() { _ = s.store.Close() }
 
 // noDatabaseError says that there is nothing to read.
-type noDatabaseError struct{ name, why string }
+type noDatabaseError struct {
+	at  address
+	why string
+}
 
 func (e *noDatabaseError) Error() string {
-	return fmt.Sprintf("there is no database at %s: %s; name another one with --db or $FENCEROW_DB, or begin one with fencerow run or fencerow migrate up", e.name, e.why)
+	return fmt.Sprintf("there is no database at %s: %s; name another one with --db or $FENCEROW_DB: the one that the operations were sent with", e.at.name, e.why)
 }
 
 // address is where a database is.
@@ -116,9 +119,12 @@ func (a *app) openUnless(ctx context.Context, why purpose, refuse func(database 
 	}
 	isNew := at.sqlite != "" && !exists(at.sqlite)
 	if isNew && why != creating {
-		return nil, &noDatabaseError{at.name, "the file does not exist"}
+		return nil, &noDatabaseError{at, "the file does not exist"}
 	}
 	if isNew {
+		if err := at.hasFolder(); err != nil {
+			return nil, err
+		}
 		if err := refuse(at.name); err != nil {
 			return nil, err
 		}
@@ -174,9 +180,18 @@ func (a *app) tables(ctx context.Context, db database, at address, why purpose, 
 		}
 		return nil
 	case missing == len(steps):
-		return &noDatabaseError{at.name, "it has no tables of fencerow's (with this schema and table prefix)"}
+		return &noDatabaseError{at, "it has no tables of fencerow's (with this schema and table prefix)"}
 	}
 	return fmt.Errorf("the tables in %s are older than this program: run %s, or take the SQL from fencerow migrate print", at.name, a.command("migrate", "up"))
+}
+
+// hasFolder reports a folder that is not there before a new database in it is spoken of: it may be a typing mistake.
+func (at address) hasFolder() error {
+	folder, err := filepath.Abs(filepath.Dir(at.sqlite))
+	if at.sqlite == "" || err != nil || exists(folder) {
+		return nil // what is wrong with it, opening tells
+	}
+	return fmt.Errorf("there is no database at %s, since the folder %s does not exist: make it first, or name another database with --db or $FENCEROW_DB", at.name, folder)
 }
 
 func exists(path string) bool {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"strings"
 	"time"
@@ -90,6 +91,10 @@ func mayPass(err error) bool {
 	var server *pgconn.PgError
 	if errors.As(err, &server) {
 		return strings.HasPrefix(server.Code, "57P") || strings.HasPrefix(server.Code, "53")
+	}
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		return false // it is an error of the system, which calls itself one of the network
 	}
 	var reach *pgconn.ConnectError
 	var network net.Error

@@ -17,10 +17,13 @@ func (a *app) dryRun(ctx context.Context, in *input.File, spec *httpjob.Spec, f 
 	var none *noDatabaseError
 	switch {
 	case errors.As(err, &none):
-		if err := b.refuseForgotten(f.out, none.name); err != nil {
+		if err := none.at.hasFolder(); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.stdout, "would create the database %s\n", clean(none.name))
+		if err := b.refuseForgotten(f.out, none.at.name); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.stdout, "would create the database %s\n", clean(none.at.name))
 	case err != nil:
 		return err
 	default:
@@ -41,6 +44,7 @@ func (a *app) dryRun(ctx context.Context, in *input.File, spec *httpjob.Spec, f 
 				unsettled++
 			}
 		}
+		b.warnLooks(track)
 		fmt.Fprintf(a.stdout, "would use the database %s\n", clean(s.name))
 	}
 	fmt.Fprintf(a.stdout, "would prepare %d operations (%s); %d are known already, %d of them not settled\n",

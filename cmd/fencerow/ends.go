@@ -67,11 +67,34 @@ func (p place) end() string {
 	return "succeeded without delivery"
 }
 
-// printEnds is the table at the end of a run.
-func (a *app) printEnds(ends []end, file string, sends int) error {
-	if a.json {
-		return a.printEndsJSON(ends, file, sends)
+// ending is what a run tells at its end.
+type ending struct {
+	ends    []end
+	marked  int    // operations of the input with a mark that waits for a reviewer, whatever their end
+	sends   int    // requests that left, or may have left
+	notLeft int    // attempts to send of which not one byte left
+	file    string // of the results; "" if there is none
+}
+
+// code is the exit code that the ends give.
+func (e ending) code() int {
+	if e.marked > 0 {
+		return exitUnfinished
 	}
+	for _, end := range e.ends {
+		if !end.good && end.count > 0 {
+			return exitUnfinished
+		}
+	}
+	return exitOK
+}
+
+// printEnds is the table at the end of a run.
+func (a *app) printEnds(e ending) error {
+	if a.json {
+		return a.printEndsJSON(e)
+	}
+	ends, file := e.ends, e.file
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	total := 0
 	for _, e := range ends {
@@ -84,7 +107,15 @@ func (a *app) printEnds(ends []end, file string, sends int) error {
 			fmt.Fprintf(w, "%s\t%d\t%s\n", e.name, e.count, clean(look))
 		}
 	}
-	fmt.Fprintf(w, "all\t%d\t%d requests sent by this run\n", total, sends)
+	sent := fmt.Sprintf("%d requests sent by this run", e.sends)
+	if e.notLeft > 0 {
+		sent += fmt.Sprintf("; %d attempts did not leave", e.notLeft)
+	}
+	fmt.Fprintf(w, "all\t%d\t%s\n", total, sent)
+	if e.marked > 0 {
+		fmt.Fprintf(w, "of these marked\t%d\t%s; a suspected duplicate or a contradicted outcome waits for a reviewer\n",
+			e.marked, clean(a.command("review", "list")))
+	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
@@ -94,17 +125,19 @@ func (a *app) printEnds(ends []end, file string, sends int) error {
 	return nil
 }
 
-func (a *app) printEndsJSON(ends []end, file string, sends int) error {
+func (a *app) printEndsJSON(e ending) error {
 	counted := map[string]int{}
 	total := 0
-	for _, e := range ends {
-		counted[e.name] = e.count
-		total += e.count
+	for _, end := range e.ends {
+		counted[end.name] = end.count
+		total += end.count
 	}
 	return json.NewEncoder(a.stdout).Encode(struct {
 		Ends    map[string]int `json:"ends"`
 		Total   int            `json:"total"`
+		Marked  int            `json:"marked"`
 		Sends   int            `json:"sends"`
+		NotLeft int            `json:"not_left"`
 		Results *string        `json:"results"`
-	}{counted, total, sends, opt(file)})
+	}{counted, total, e.marked, e.sends, e.notLeft, opt(e.file)})
 }

@@ -49,6 +49,9 @@ func (a *app) migrateUp(ctx context.Context) error {
 	}
 	a.sayf("fencerow: using the database %s", at.name)
 	if at.sqlite != "" && !exists(at.sqlite) {
+		if err := at.hasFolder(); err != nil {
+			return err
+		}
 		a.sayf("fencerow: this is a new database; it knows of nothing that was sent before")
 	}
 	db, err := a.connect(ctx, at)
@@ -82,7 +85,7 @@ func (a *app) migrateStatus(ctx context.Context) error {
 		return err
 	}
 	if at.sqlite != "" && !exists(at.sqlite) {
-		return &noDatabaseError{at.name, "the file does not exist"}
+		return &noDatabaseError{at, "the file does not exist"}
 	}
 	db, err := a.connect(ctx, at)
 	if err != nil {

@@ -94,7 +94,10 @@ type runner struct {
 	flags *runFlags
 	batch *batch
 	track *tracker
-	sends int
+
+	sends, notLeft int               // as ending has them
+	held           map[string]string // id → owner of the leases that were live when the run began
+	toldHeld       bool
 
 	unclean error // what went wrong while draining; it ends the run, once its table is written
 }
@@ -119,16 +122,20 @@ func (r *runner) drive(ctx context.Context, log *slog.Logger) error {
 		r.app.sayf("fencerow: nothing is sent: every operation of this input is settled already")
 		return nil
 	}
+	r.held = r.track.leases()
 	e, err := r.app.start(ctx, &r.flags.workFlags, r.batch.machine, r.batch.spec, log)
 	if err != nil {
 		return err
 	}
-	r.follow(ctx, e, p)
+	if r.follow(ctx, e, p) {
+		r.tellGivenUp(ctx, e)
+	}
 	if ctx.Err() != nil {
 		r.app.stopping()
 	}
 	r.unclean = e.stop()
-	r.sends = e.worker.Sends()
+	r.notLeft = e.worker.NotLeft()
+	r.sends = e.worker.Sends() - r.notLeft
 	after, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if err := r.track.look(after); err != nil {
@@ -168,20 +175,20 @@ const (
 	followAtMost = 3 * time.Second
 )
 
-// follow reads the operations until the run is over. It reads so seldom that reading is a small part of the work, but
+// follow reads the operations until the run is over, and reports whether it is; else ctx has ended. It reads so seldom that reading is a small part of the work, but
 // a look that took long because the database was away does not put off the next one.
-func (r *runner) follow(ctx context.Context, e *engine, p progress) {
+func (r *runner) follow(ctx context.Context, e *engine, p progress) bool {
 	settled := false // seen over once, and then swept
 	for {
 		began := time.Now()
 		if r.look(ctx, p) != nil {
-			return
+			return false
 		}
 		spent := r.flags.maxSends > 0 && e.worker.Sends() >= r.flags.maxSends
 		// This process's own answers may come after their leases: whoever swept them away did not end the request.
 		if r.track.over(r.flags.giveUp, spent) && e.worker.Sending() == 0 {
 			if settled {
-				return
+				return true
 			}
 			// An answer that came too late for its lease may still be attached: sweep once and look again.
 			_, err := e.sweeper.Once(ctx)
@@ -189,9 +196,10 @@ func (r *runner) follow(ctx context.Context, e *engine, p progress) {
 			continue
 		}
 		settled = false
+		r.tellHeld()
 		wait(ctx, min(max(followEvery, 10*time.Since(began)), followAtMost))
 		if ctx.Err() != nil {
-			return
+			return false
 		}
 	}
 }
@@ -205,22 +213,25 @@ func (r *runner) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ends := r.ends()
-	if err := r.app.printEnds(ends, file, r.sends); err != nil {
+	marked, err := r.marked(after)
+	if err != nil {
 		return err
 	}
+	end := ending{ends: r.ends(), marked: marked, sends: r.sends, notLeft: r.notLeft, file: file}
+	if err := r.app.printEnds(end); err != nil {
+		return err
+	}
+	r.batch.warnLooks(r.track)
 	if r.unclean != nil {
 		return r.unclean
 	}
-	for _, end := range ends {
+	for _, end := range end.ends {
 		if end.name == "in flight" && end.count > 0 && ctx.Err() != nil || end.name == "still prepared" && end.count > 0 && ctx.Err() != nil {
 			return errInterrupted
 		}
 	}
-	for _, end := range ends {
-		if !end.good && end.count > 0 {
-			return &codeError{code: exitUnfinished}
-		}
+	if code := end.code(); code != exitOK {
+		return &codeError{code: code}
 	}
 	return nil
 }

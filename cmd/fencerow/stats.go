@@ -41,12 +41,16 @@ func (a *app) stats(ctx context.Context, watch bool, every time.Duration) error 
 	defer s.close()
 	for {
 		stats, err := s.store.Stats(ctx)
+		marked := 0
+		if err == nil {
+			marked, err = countMarked(ctx, s.machine)
+		}
 		if err != nil && (!watch || ctx.Err() != nil) {
 			return fmt.Errorf("counting operations in %s: %w", s.name, err)
 		}
 		if err != nil {
 			a.sayf("counting operations in %s did not work, it is tried again: %v", s.name, err)
-		} else if err := a.printStats(stats, watch); err != nil {
+		} else if err := a.printStats(stats, marked, watch); err != nil {
 			return err
 		}
 		if !watch {
@@ -72,7 +76,7 @@ type statJSON struct {
 	Lapsed    int64      `json:"lapsed"`
 }
 
-func (a *app) printStats(stats []machine.Stat, watch bool) error {
+func (a *app) printStats(stats []machine.Stat, marked int, watch bool) error {
 	if a.json {
 		encoder := json.NewEncoder(a.stdout)
 		for _, s := range stats {
@@ -83,6 +87,9 @@ func (a *app) printStats(stats []machine.Stat, watch bool) error {
 			if err := encoder.Encode(line); err != nil {
 				return err
 			}
+		}
+		if marked > 0 {
+			return encoder.Encode(map[string]int{"marked": marked})
 		}
 		return nil
 	}
@@ -103,5 +110,13 @@ func (a *app) printStats(stats []machine.Stat, watch bool) error {
 		total += s.Count
 	}
 	fmt.Fprintf(w, "all\t\t\t\t%d\n", total)
-	return w.Flush()
+	if err := w.Flush(); err != nil || marked == 0 {
+		return err
+	}
+	more := ""
+	if marked == maxMarked {
+		more = " or more"
+	}
+	_, err := fmt.Fprintf(a.stdout, "%d%s are marked, a suspected duplicate or a contradicted outcome: %s\n", marked, more, clean(a.command("review", "list")))
+	return err
 }

@@ -14,7 +14,9 @@ type place struct {
 	phase, next, outcome, delivery, reason string
 	remoteJobID, objectKey, sha256         string
 	attempts, objectBytes                  int64
-	notBefore                              time.Time
+	notBefore, dueAt, leaseUntil           time.Time
+	leaseOwner                             string
+	looks                                  bool   // its lost remote job is looked for
 	lookDue                                bool   // an investigator is to look for its remote job now
 	elsewhere                              string // why what is delivered is not in the folder of this run
 }
@@ -24,6 +26,7 @@ func placeOf(op machine.Operation) place {
 		phase: op.Phase, next: op.NextAction, outcome: op.Outcome, delivery: op.Delivery, reason: op.UncertainReason,
 		remoteJobID: op.RemoteJobID, objectKey: op.ObjectKey, sha256: op.ObjectSHA256,
 		attempts: op.Attempts, objectBytes: op.ObjectBytes, notBefore: op.NotBefore,
+		dueAt: op.DueAt, leaseUntil: op.LeaseUntil, leaseOwner: op.LeaseOwner, looks: op.CanInvestigate,
 		lookDue: op.NextAction == transitions.Investigate && !op.DueAt.After(time.Now()),
 	}
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,8 +40,9 @@ func TestOnlyADatabaseThatMayComeBackIsTriedAgain(t *testing.T) {
 		err  error
 	}{
 		{true, &net.OpError{Op: "dial", Err: errors.New("connection refused")}},
-		{true, &pgconn.PgError{Code: "57P03"}},  // starting up
-		{true, &pgconn.PgError{Code: "53300"}},  // no connection free
+		{true, &pgconn.PgError{Code: "57P03"}}, // starting up
+		{true, &pgconn.PgError{Code: "53300"}}, // no connection free
+		{false, &fs.PathError{Op: "open", Path: "/none/x.db", Err: syscall.ENOENT}},
 		{false, &pgconn.PgError{Code: "28P01"}}, // wrong password
 		{false, &pgconn.PgError{Code: "3D000"}}, // no such database
 		{false, errors.New("the schema's name is too long")},

@@ -37,7 +37,7 @@ var hints = map[int]string{
 	codes.SQLITE_READONLY: "the database takes no writes; check who may write the file and its folder",
 	codes.SQLITE_CANTOPEN: "the file, or the -wal and -shm files beside it, cannot be opened; check who may write them and their folder",
 	codes.SQLITE_NOTADB:   "the file is no SQLite database; name another one",
-	codes.SQLITE_CORRUPT:  "the database is damaged; stop all processes that use it and restore a backup",
+	codes.SQLITE_CORRUPT:  "the database is damaged; stop all processes that use it and restore a backup, which does not know what was sent after it was made: before anything is sent from it, cancel in it what the remote has already",
 	codes.SQLITE_IOERR:    "the disk failed; look into the system's log",
 }
 

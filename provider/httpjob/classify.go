@@ -113,6 +113,9 @@ func (h *Handler) unclear(s sending, why string) (worker.Accepted, error) {
 // end makes the error of a submission that was not accepted: what was tried, what was found, the answer as evidence.
 func (h *Handler) end(s sending, class worker.Class, reason, key string, why error) (worker.Accepted, error) {
 	text := "POST " + h.spec.origin
+	if s.status == http.StatusNotFound || s.status == http.StatusMethodNotAllowed {
+		text += s.path // most likely that is what is wrong in the provider file
+	}
 	if s.answered {
 		text += fmt.Sprintf(" answered %d", s.status)
 		if name := http.StatusText(s.status); name != "" {

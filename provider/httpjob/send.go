@@ -23,7 +23,8 @@ type sending struct {
 	early    bool  // the answer began before any byte of the request was handed over
 	headCut  bool  // the connection ended within the answer's head, which net/http may call malformed
 
-	answered bool // status and header are the answer's
+	path     string // that the request was for, without its query
+	answered bool   // status and header are the answer's
 	status   int
 	header   http.Header
 	body     []byte // as far as it was read
@@ -55,7 +56,7 @@ func (h *Handler) send(ctx context.Context, sendBy time.Time, req *http.Request)
 	var conns atomic.Int64
 	exchange = httptrace.WithClientTrace(exchange, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { conns.Add(1) }})
 
-	var s sending
+	s := sending{path: req.URL.EscapedPath()}
 	resp, err := transport.RoundTrip(req.WithContext(exchange))
 	if err != nil {
 		s.err, s.headCut = err, w.ended.Load()

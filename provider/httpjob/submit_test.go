@@ -270,6 +270,21 @@ func TestAProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 	}
 }
 
+// A wrong path is the likeliest cause of a 404, so it is shown; its query and its secrets are not.
+func TestAnAddressThatIsNotThereIsShownWithItsPath(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]string{
+		404: "/v1/[redacted]/jobz answered 404 Not Found", 405: "/v1/[redacted]/jobz answered 405 Method Not Allowed", 402: " answered 402 Payment Required",
+	} {
+		remote := startRaw(t, nil, answer(framed(status, "")))
+		h := newHandler(t, "http://"+remote.addr, httpjob.Options{}, "url: ${BASE}/v1/jobs\n", "url: ${BASE}/v1/${API}/jobz?team=7\n")
+		_, err := h.Submit(context.Background(), submission())
+		if diff := cmp.Diff("refused: POST http://"+remote.addr+want, submitError(t, err).Error()); diff != "" {
+			t.Errorf("%d: %s", status, diff)
+		}
+	}
+}
+
 func TestSecretsAreCutOutOfWhatTheRemoteEchoes(t *testing.T) {
 	t.Parallel()
 	quoted, _ := json.Marshal("Bearer " + secret)
