@@ -38,6 +38,9 @@ func TestOneFileIsWrittenByHand(t *testing.T) {
 	generated["every-pair.txt"], generated["README.md"] = []byte{}, []byte{} // there the caption is generated
 	var byHand []string
 	err = filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if filepath.ToSlash(path) == "../../bin" { // what make builds and reports there is no source
+			return fs.SkipDir
+		}
 		if err != nil || d.IsDir() || strings.HasSuffix(path, "_test.go") || !slices.Contains([]string{".go", ".md", ".txt", ".svg", ".sql", ".pml"}, filepath.Ext(path)) {
 			return err
 		}

@@ -41,7 +41,8 @@ func wordForWord(m Mutant, v Verdict) bool {
 		matching(Postgres, ` many: (seen|moved) order \d+$`, `operation_id$`),
 		matching(Postgres, ` many: seen where \d+$`, `^o\.operation_id = ANY`),
 		matching(SQLite, ` update: where \d+$`, `^(changes\(\) = 1|h\.seq = last_insert_rowid\(\))$`),
-		matching("", `^\w+ investigate_found (one|many)( evidence)?: (evidence )?insert \d+$`, `^account = `),
+		matching("", `^\w+ (investigate_found|review_attach) (one|many)( evidence)?: (evidence )?insert \d+$`, `^(provider|account) = `),
+		matching(Postgres, `^postgres prepare one: where \d+$`, `^o\.operation_id = \$1`),
 		matching(SQLite, `_claim batch: levels where \d+$`, `^o\.(next_action|provider|account) = `))(m, v)
 }
 
@@ -54,7 +55,7 @@ var Arguments = []Argument{
 	},
 	{
 		Name:   "Word for word in the standard's statements",
-		Why:    "Of a table of one's own: a lock, the bound of its wait and the order of several, passing by what is locked, the last step's look at whether history was written, the conditions that make an index find what is due, and the account of a replaced remote job's evidence. The compiler writes them for each table alike; but for the last they are there for two sessions at once, for a database that does not do what it says, or for a plan. The tests in Go and the conformance battery that judge them run on the statements of the standard table, where the same words are mutants as well, and are missed.",
+		Why:    "Of a table of one's own: a lock, the bound of its wait and the order of several, passing by what is locked, the last step's look at whether history was written, the conditions that make an index find what is due, the provider and account of a replaced remote job's evidence, and which operation a prepare of a known id shows. The compiler writes them for each table alike; but for the last two they are there for two sessions at once, for a database that does not do what it says, or for a plan. The tests in Go and the conformance battery that judge them run on the statements of the standard table, where the same words are mutants as well, and are missed.",
 		covers: wordForWord,
 	},
 	{
