@@ -8,13 +8,13 @@ import (
 	"github.com/fencerow/fencerow/transitions"
 )
 
-// eachMarked calls f with every operation that has a mark which waits for a reviewer, newest first, until f says no.
-func eachMarked(ctx context.Context, m *machine.Machine, who machine.Who, f func(machine.Operation) bool) error {
-	q := machine.Query{Marked: true, Provider: who.Provider, Account: who.Account, Limit: defaultPage}
+// eachOf calls f with every operation that a query selects, newest first, until f says no.
+func eachOf(ctx context.Context, m *machine.Machine, q machine.Query, f func(machine.Operation) bool) error {
+	q.Limit = defaultPage
 	for {
 		ops, err := m.List(ctx, q)
 		if err != nil {
-			return fmt.Errorf("reading which operations are marked: %w", err)
+			return err
 		}
 		for _, op := range ops {
 			if !f(op) {
@@ -27,6 +27,15 @@ func eachMarked(ctx context.Context, m *machine.Machine, who machine.Who, f func
 		last := ops[len(ops)-1]
 		q.After = &machine.Cursor{CreatedAt: last.CreatedAt, OperationID: last.OperationID}
 	}
+}
+
+// eachMarked calls f with every operation that has a mark which waits for a reviewer, newest first, until f says no.
+func eachMarked(ctx context.Context, m *machine.Machine, who machine.Who, f func(machine.Operation) bool) error {
+	err := eachOf(ctx, m, machine.Query{Marked: true, Provider: who.Provider, Account: who.Account}, f)
+	if err != nil {
+		return fmt.Errorf("reading which operations are marked: %w", err)
+	}
+	return nil
 }
 
 // marked counts the marked operations of the input. A mark may come after an end, so it is asked for anew.

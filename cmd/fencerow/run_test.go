@@ -114,6 +114,28 @@ func TestADryRunChangesNothing(t *testing.T) {
 	}
 }
 
+// A process takes whatever is prepared for its provider and account, so a careful first run has to know of it.
+func TestADryRunTellsWhatElseTheRunWouldSend(t *testing.T) {
+	t.Parallel()
+	onEach(t, func(t *testing.T, c *cli) {
+		c.withRemote(sandbox.Options{})
+		in := c.file("in.jsonl", request("a", "none"))
+		c.want(exitOK, "prepare", in, "--provider", c.spec)
+		if r := c.want(exitOK, c.runFile(in, "--dry-run")...); strings.Contains(r.stdout, "would send ") {
+			t.Errorf("there is nothing else:\n%s", r.stdout)
+		}
+		var more strings.Builder
+		for i := range 2 * defaultPage {
+			more.WriteString(request(fmt.Sprint("z", i), "none"))
+		}
+		c.want(exitOK, "prepare", c.file("more.jsonl", more.String()), "--provider", c.spec)
+		account := c.file("account.yaml", strings.Replace(c.read("provider.yaml"), "account: sandbox", "account: other", 1))
+		c.want(exitOK, "prepare", c.file("other.jsonl", request("other", "none")), "--provider", account)
+		r := c.want(exitOK, c.runFile(in, "--dry-run")...)
+		c.contains(r.stdout, "would send 200 operations more that others prepared for this provider and account: fencerow list --phase prepared --provider sandbox --account sandbox")
+	})
+}
+
 func TestMaxSendsEndsARunWithTheRestStillPrepared(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t).withRemote(sandbox.Options{})
