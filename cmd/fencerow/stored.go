@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -54,7 +55,8 @@ type conflicts struct {
 const maxConflicts = 20
 
 func (c *conflicts) add(line int, r machine.Request, existing machine.Operation) {
-	if machine.Conflict(r, existing) == nil {
+	var conflict *machine.ConflictError
+	if !errors.As(machine.Conflict(r, existing), &conflict) {
 		return
 	}
 	c.count++
@@ -63,14 +65,14 @@ func (c *conflicts) add(line int, r machine.Request, existing machine.Operation)
 	}
 	if len(c.lines) < maxConflicts {
 		c.lines = append(c.lines, fmt.Sprintf("%s:%d: operation %q was prepared before with another %s; %s",
-			c.file, line, r.OperationID, differences(r, existing), whereabouts(existing)))
+			c.file, line, r.OperationID, differences(r, existing, conflict.Differs), whereabouts(existing)))
 	}
 }
 
 // differences says in what a request is another than the stored one.
-func differences(r machine.Request, existing machine.Operation) string {
+func differences(r machine.Request, existing machine.Operation, columns []string) string {
 	var parts []string
-	if !bytes.Equal(r.Request, existing.Request) {
+	if contains(columns, "request") {
 		part := "request"
 		if compact(r.Request) == compact(existing.Request) {
 			part = "request (only its white space differs)"
