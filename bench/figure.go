@@ -45,11 +45,14 @@ type tally struct {
 	took       time.Duration
 	statements int64
 	walBytes   int64
+	each       time.Duration // the median of what is timed one by one
 }
 
 func (t tally) rate() float64 { return float64(t.operations) / t.took.Seconds() }
 
 func (t tally) statementsEach() float64 { return float64(t.statements) / float64(t.operations) }
+
+func (t tally) millisEach() float64 { return float64(t.each.Microseconds()) / 1000 }
 
 func (t tally) walEach() float64 { return float64(t.walBytes) / float64(t.operations) }
 

@@ -1,6 +1,9 @@
 package main
 
-import "github.com/fencerow/fencerow/persist/pgstore"
+import (
+	"github.com/fencerow/fencerow/persist/pgstore"
+	"github.com/fencerow/fencerow/persist/sqlitestore"
+)
 
 // atBest is how a store is opened for speed: with direct connections, as the loops by hand have them.
 var atBest = pgstore.Options{Prepare: true, GroupCommit: true}
@@ -65,5 +68,49 @@ var figures = []figure{
 	{
 		name: "wal_bytes_an_operation", says: "WAL of a whole lifecycle, one operation at a time, page images included",
 		ours: byEngine(1, atBest), counts: "bytes", count: tally.walEach,
+	},
+	{
+		name: "32_in_flight_wake_ups", says: "whole lifecycle, 32 in flight, with wake-ups on against off",
+		ours: byEngine(32, pgstore.Options{Prepare: true, WakeUps: true}), theirs: byEngine(32, apart),
+	},
+	{
+		name: "idle_river_single_job", says: "idle system, milliseconds from a prepare's commit to its Submit in another process, against a single job of River; less is better",
+		ours: byWorker, theirs: riverIdle, counts: "ms", count: tally.millisEach,
+	},
+	{
+		name: "prepare_copy", says: "prepare a thousand at once by arrays, with history, against a bare COPY of the rows",
+		ours: byPrepares, theirs: byCopies,
+	},
+	{
+		name: "claim_million_finished", says: "a claim of 8, with a million finished operations in the table against ten thousand; less is better",
+		ours: byClaims(table{due: 1000, finished: 1_000_000}), theirs: byClaims(table{due: 1000, finished: 10_000}), counts: "ms", count: tally.millisEach,
+	},
+	{
+		name: "claim_leased", says: "a claim of 8, with a hundred thousand under lease against none; less is better",
+		ours: byClaims(table{due: 1000, leased: 100_000}), theirs: byClaims(table{due: 1000}), counts: "ms", count: tally.millisEach,
+	},
+	{
+		name: "claim_other_provider", says: "a claim of 8, with a million due of another provider against none; less is better",
+		ours: byClaims(table{due: 1000, others: 1_000_000, apart: "provider"}), theirs: byClaims(table{due: 1000}), counts: "ms", count: tally.millisEach,
+	},
+	{
+		name: "claim_other_action", says: "a claim of 8, with a million due of another action against none; less is better",
+		ours: byClaims(table{due: 1000, others: 1_000_000, apart: "action"}), theirs: byClaims(table{due: 1000}), counts: "ms", count: tally.millisEach,
+	},
+	{
+		name: "claim_other_priority", says: "a claim of 8, with a million due of a lower priority against none; less is better",
+		ours: byClaims(table{due: 1000, others: 1_000_000, apart: "priority"}), theirs: byClaims(table{due: 1000}), counts: "ms", count: tally.millisEach,
+	},
+	{
+		name: "empty_claim", says: "a claim that finds nothing among 160,000 live operations of which none is due",
+		ours: byClaims(table{later: 160_000}), counts: "ms", count: tally.millisEach,
+	},
+	{
+		name: "sqlite_64_in_flight_group_commit", says: "whole lifecycle on SQLite, 64 in flight, with group commit against without",
+		ours: bySQLite(64, sqlitestore.Options{GroupCommit: true}), theirs: bySQLite(64, sqlitestore.Options{}),
+	},
+	{
+		name: "sqlite_one_at_a_time", says: "whole lifecycle on SQLite, one at a time",
+		ours: bySQLite(1, sqlitestore.Options{}), counts: "operations/s", count: tally.rate,
 	},
 }

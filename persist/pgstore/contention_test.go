@@ -214,15 +214,26 @@ func TestManyClaimersHoldEveryOperationOnce(t *testing.T) {
 	}
 }
 
+// opened is another store on the same tables, whose sessions have settings of their own.
+func (f *fixture) opened(settings string, o pgstore.Options) *pgstore.Store {
+	f.Helper()
+	store, err := pgstore.Open(f.ctx, f.url+settings, o)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
 // The planner believes that nothing is due, and joins in loops: a subselect with a LIMIT would be run once a row there.
 func TestABatchKeepsItsLimitUnderStaleStatistics(t *testing.T) {
 	t.Parallel()
 	f := open(t, pgstore.Options{})
-	looping, err := pgstore.Open(f.ctx, f.url+"&enable_hashjoin=off&enable_mergejoin=off&enable_material=off", pgstore.Options{})
-	if err != nil {
-		t.Fatal(err)
+	const loops = "&enable_hashjoin=off&enable_mergejoin=off&enable_material=off"
+	stores := []*pgstore.Store{f.Store, f.opened(loops, pgstore.Options{})}
+	for _, settings := range []string{"", loops, "&plan_cache_mode=force_generic_plan", loops + "&plan_cache_mode=force_generic_plan"} {
+		stores = append(stores, f.opened(settings, pgstore.Options{Prepare: true, MaxConns: 1}))
 	}
-	defer func() { _ = looping.Close() }()
 	var requests []transitions.Params
 	for i := range 600 {
 		requests = append(requests, params(request(fmt.Sprintf("op-%03d", i)), text("provider", "none")))
@@ -235,7 +246,7 @@ func TestABatchKeepsItsLimitUnderStaleStatistics(t *testing.T) {
 	f.exec(conn, "ANALYZE fencerow_operations")
 	f.exec(conn, "UPDATE fencerow_operations SET provider = 'video'")
 	total := 0
-	for _, store := range []*pgstore.Store{f.Store, looping} {
+	for _, store := range stores {
 		for _, limit := range []int{1, 3, 64} {
 			taken, err := store.Take(f.ctx, "dispatch_claim", params(claim("w"), num("limit", int64(limit))))
 			if err != nil {

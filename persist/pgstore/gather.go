@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/fencerow/fencerow/machine"
@@ -62,7 +61,7 @@ type gathered struct {
 }
 
 func newGatherer(s *Store, pool *pgxpool.Pool, o Options) *gatherer {
-	g := &gatherer{store: s, by: poolRunner{pool, pgx.QueryExecModeExec}, always: o.alwaysGather, slow: o.slow, queues: map[string]*queue{}}
+	g := &gatherer{store: s, by: poolRunner{pool, o.mode()}, always: o.alwaysGather, slow: o.slow, queues: map[string]*queue{}}
 	if g.slow == 0 {
 		g.slow = slowStatement
 	}

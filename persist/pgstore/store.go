@@ -18,7 +18,7 @@ type Store struct {
 	program *transitions.Program
 	set     *persist.Set
 	runner  runner
-	single  runner        // of statements about one operation
+	events  runner        // of what changes something
 	gather  *gatherer     // nil: every event is sent in a statement of its own
 	wake    *waker        // nil: nobody is told what becomes due
 	pool    *pgxpool.Pool // nil inside a caller's transaction
@@ -86,7 +86,7 @@ const prepareTries = 3
 
 func (s *Store) askOne(ctx context.Context, c *call, statement *persist.Statement, params transitions.Params) (machine.Answer, error) {
 	var answer machine.Answer
-	err := s.write(ctx, s.single, c, statement.SQL, arguments(statement.Params, params), func(r row) error {
+	err := s.write(ctx, s.events, c, statement.SQL, arguments(statement.Params, params), func(r row) error {
 		var scanErr error
 		answer, scanErr = s.answer(r)
 		return scanErr
@@ -176,7 +176,7 @@ func (s *Store) applyAll(ctx context.Context, c *call) ([]machine.Answer, error)
 	statement := s.set.Statement(c.event, persist.Many)
 	for tries := 0; tries < prepareTries && len(places) > 0; tries++ {
 		args := arrays(c.rule, statement.Params, c.sent, places)
-		err := s.write(ctx, s.runner, c, statement.SQL, args, func(r row) error {
+		err := s.write(ctx, s.events, c, statement.SQL, args, func(r row) error {
 			var ordinal int
 			answer, err := s.answer(r, &ordinal)
 			if err == nil {
@@ -266,7 +266,7 @@ func (s *Store) Take(ctx context.Context, event string, params transitions.Param
 
 func (s *Store) take(ctx context.Context, c *call, statement *persist.Statement, params transitions.Params) ([]transitions.Row, error) {
 	var taken []transitions.Row
-	err := s.write(ctx, s.runner, c, statement.SQL, arguments(statement.Params, params), func(r row) error {
+	err := s.write(ctx, s.events, c, statement.SQL, arguments(statement.Params, params), func(r row) error {
 		answer, err := s.answer(r)
 		if err == nil {
 			taken = append(taken, answer.Row)

@@ -19,7 +19,7 @@ func (s *Store) InTx(tx pgx.Tx) machine.Store { return s.inside(txRunner{tx}) }
 func (s *Store) InSQLTx(tx *sql.Tx) machine.Store { return s.inside(sqlRunner{tx}) }
 
 func (s *Store) inside(r runner) *Store {
-	return &Store{program: s.program, set: s.set, runner: r, single: r, bound: s.bound}
+	return &Store{program: s.program, set: s.set, runner: r, events: r, bound: s.bound}
 }
 
 // arrayText writes a text[] as PostgreSQL reads it, for a driver that knows no arrays.

@@ -16,7 +16,7 @@ func (s *Store) NoteUnmatched(ctx context.Context, e machine.EvidenceEntry) erro
 		}
 	}
 	note := s.set.NoteUnmatched
-	return s.write(ctx, s.single, &call{event: "note_unmatched"}, note.SQL, arguments(note.Params, e.Params()), func(row) error { return nil })
+	return s.write(ctx, s.events, &call{event: "note_unmatched"}, note.SQL, arguments(note.Params, e.Params()), func(row) error { return nil })
 }
 
 // EvidenceNaming reads the evidence that names a remote job id, of every operation and of none, oldest first.
