@@ -177,7 +177,7 @@ func TestACallThatIsGivenUpBeforeItsTransactionBeganDidNotRun(t *testing.T) {
 
 func TestWhereNoTransactionIsHadNoneOfThoseThatGatheredRan(t *testing.T) {
 	t.Parallel()
-	f := open(t, file(t), sqlitestore.AlwaysGather(sqlitestore.Options{BusyTimeout: 50 * time.Millisecond}))
+	f := open(t, file(t), sqlitestore.AlwaysGather(sqlitestore.Options{BusyTimeout: 500 * time.Millisecond}))
 	f.applied("prepare", request("a"))
 	tx, err := f.DB().BeginTx(f.ctx, nil)
 	if err != nil {
