@@ -90,6 +90,8 @@ func (f *fold) step(e HistoryEntry, first bool) {
 	phase, revision := f.column("phase"), f.column("revision")
 	r := f.program.Rule(e.Event)
 	switch {
+	case r == nil && e.Event == EventPruned:
+		f.pruned(e, first)
 	case r == nil:
 		f.find(e.Seq, fmt.Sprintf("the table has no event %q", e.Event))
 	case r.New != first:
@@ -108,6 +110,22 @@ func (f *fold) step(e HistoryEntry, first bool) {
 	}
 	for name, v := range changes {
 		*f.column(name) = v
+	}
+	if r == nil && e.Event == EventPruned && CheckPrunable(f.program) == nil && !settled(f.program, f.row) {
+		f.find(e.Seq, "it was pruned, and by what is left of its history it was not finished, or its end was not known")
+	}
+}
+
+// pruned holds the row that stands for a pruned history against what Prune writes.
+func (f *fold) pruned(e HistoryEntry, first bool) {
+	err := CheckPrunable(f.program)
+	switch {
+	case err != nil:
+		f.find(e.Seq, fmt.Sprintf("it was pruned, and cannot have been: %v", err))
+	case !first:
+		f.find(e.Seq, "it was pruned, and what happened before is there all the same")
+	case e.From != "":
+		f.find(e.Seq, fmt.Sprintf("it was pruned, and left %q; what stands for a history leaves nothing", e.From))
 	}
 }
 

@@ -40,7 +40,7 @@ func Compile(p *transitions.Program, d Dialect, n Names, options ...Option) (*Se
 	for _, c := range p.Columns {
 		e.columns = append(e.columns, c.Name)
 	}
-	set := &Set{Dialect: d, Names: n, Program: p, Readers: e.readers(), NoteUnmatched: e.noteUnmatched()}
+	set := &Set{Dialect: d, Names: n, Program: p, Readers: e.readers(), NoteUnmatched: e.noteUnmatched(), Prune: e.prune()}
 	for _, r := range p.Rules {
 		if d == PostgreSQL {
 			set.Many = append(set.Many, e.pgMany(r, ""))

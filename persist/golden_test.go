@@ -77,6 +77,15 @@ func TestEvidenceOfNoOperationIsNotedAsItWasReadAndCommitted(t *testing.T) {
 	}
 }
 
+func TestPruningIsAsItWasReadAndCommitted(t *testing.T) {
+	for _, d := range dialects {
+		var b strings.Builder
+		b.WriteString(header)
+		writeStatement(&b, *compiled(t, d, persist.Names{}).Prune)
+		golden.Compare(t, filepath.Join("testdata", "prune."+string(d)+".sql"), []byte(b.String()))
+	}
+}
+
 func TestTheTablesAreAsTheyWereReadAndCommitted(t *testing.T) {
 	for _, d := range dialects {
 		var b strings.Builder

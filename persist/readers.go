@@ -26,6 +26,9 @@ func (e *emitter) readers() []Reader {
 		readers = append(readers, e.readFind(), e.readNaming(),
 			e.readUnmatched(ReadUnmatched, "ASC", ">"), e.readUnmatched(ReadNewest, "DESC", "<"))
 	}
+	if e.prunable() {
+		readers = append(readers, e.readPrunePage(), e.readPrunable(), e.readHistories(), e.readTestimony())
+	}
 	return append(readers, e.reviewReaders()...)
 }
 

@@ -49,6 +49,11 @@ type Set struct {
 
 	// NoteUnmatched appends evidence that belongs to no operation, unless an equal one is there.
 	NoteUnmatched Step
+
+	// Prune takes the history and the evidence of finished operations away: in PostgreSQL of those that arrays name, and
+	// answers with the ids of those that it did so to; in SQLite of one, where the first statement writes a row and the
+	// others follow only then. nil where the table's operations cannot be pruned.
+	Prune *Statement
 }
 
 // Statement finds an event's statement in a form, nil if there is none.

@@ -90,7 +90,7 @@ what cannot be known waits for a reviewer.`,
 	root.AddCommand(
 		a.runVerb(), a.prepareVerb(), a.workVerb(), a.demoVerb(), a.sandboxVerb(), a.migrateVerb(),
 		a.listVerb(), a.showVerb(), a.reviewVerb(), a.reconcileVerb(),
-		a.cancelVerb(), a.redeliverVerb(), a.redoVerb(), a.statsVerb(), a.auditVerb(), a.transitionsVerb(),
+		a.cancelVerb(), a.redeliverVerb(), a.redoVerb(), a.statsVerb(), a.auditVerb(), a.pruneVerb(), a.transitionsVerb(),
 	)
 	return root
 }

@@ -100,5 +100,11 @@ var clauses = []clause{
 	{"D2 the last history and evidence of many operations, and who sent them", recentOfEach},
 	{"what repeats an operation is found by it", redoneOnes},
 	{"stats count and time what is due and leased", statsCount},
+	{"B89 prune takes the history of what is finished, and of nothing else", prunesNothingElse},
+	{"prune judges again what it found before, and leaves what moved", prunesOnlyWhatWasSeen},
+	{"a pruned operation is known as before, and keeps what comes late", prunedLifeGoesOn},
+	{"prune keeps who was told of another remote job", prunedKeepsOtherJobs},
+	{"prune passes one page of ids at a time, and begins again where it is told to", prunesInPages},
+	{"prune deletes nothing before it is durable in the archive", prunesWhatIsArchived},
 	{"a call whose context is over does not run", deadContext},
 }

@@ -96,6 +96,53 @@ FROM page AS p
 LEFT JOIN "fencerow_operations" AS o ON o.provider = p.provider AND o.account = p.account AND o.remote_job_id = p.remote_job_id
 ORDER BY p.seq DESC;
 
+-- prune_page
+-- params: after, page
+SELECT max(p.operation_id) AS until, count(*) AS ids
+FROM (
+  SELECT o.operation_id
+  FROM "fencerow_operations" AS o
+  WHERE o.operation_id > ?1
+  ORDER BY o.operation_id
+  LIMIT ?2
+) AS p;
+
+-- prunable
+-- params: after, until, older_than_ms, outcome, kind, provider, account, limit
+SELECT o.operation_id, o.revision, o.evidence_seq
+FROM "fencerow_operations" AS o
+WHERE o.operation_id > ?1
+  AND o.operation_id <= ?2
+  AND o.next_action IS NULL
+  AND o.outcome <> 'abandoned'
+  AND NOT o.duplicate_suspected
+  AND NOT o.outcome_contradicted
+  AND o.late_remote_job_id IS NULL
+  AND o.lease_owner IS NULL
+  AND coalesce(o.delivery, 'delivered') = 'delivered'
+  AND o.updated_at < CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER) - ?3
+  AND EXISTS (SELECT 1 FROM "fencerow_history" AS h WHERE h.operation_id = o.operation_id AND h.event <> 'pruned')
+  AND (?4 IS NULL OR o.outcome = ?4)
+  AND (?5 IS NULL OR o.kind = ?5)
+  AND (?6 IS NULL OR o.provider = ?6)
+  AND (?7 IS NULL OR o.account = ?7)
+ORDER BY o.operation_id
+LIMIT ?8;
+
+-- histories
+-- params: operation_ids
+SELECT h.seq, h.operation_id, h.event, h.from_phase, h.to_phase, h.owner, h.revision, h.reason, h.reviewer, h.detail, h.changes AS changes, h.at
+FROM "fencerow_history" AS h
+WHERE h.operation_id IN (SELECT i.value FROM json_each(?1) AS i)
+ORDER BY h.operation_id, h.seq;
+
+-- testimony
+-- params: operation_ids
+SELECT v.seq, v.operation_id, v.provider, v.account, v.kind, v.revision, v.owner, v.remote_job_id, v.detail, v.at
+FROM "fencerow_evidence" AS v
+WHERE v.operation_id IN (SELECT i.value FROM json_each(?1) AS i)
+ORDER BY v.operation_id, v.seq;
+
 -- review
 -- params: after_rank, after_created_at, after_operation_id, reason, kind, provider, account, min_age_ms, max_age_ms, limit
 SELECT o.operation_id, o.kind, o.provider, o.account, o.phase, o.next_action, o.request, o.priority, o.not_before, o.wants_delivery, o.can_investigate, o.remote_job_id, o.late_remote_job_id, o.evidence_seq, o.keep, o.lease_owner, o.lease_until, o.revision, o.due_at, o.attempts, o.delivery_attempts, o.submitted_at, o.outcome, o.delivery, o.object_key, o.object_sha256, o.object_bytes, o.snapshot, o.uncertain_reason, o.quarantine_until, o.observe_deadline, o.not_found_until, o.cancel_requested_at, o.duplicate_suspected, o.outcome_contradicted, o.not_created_revision, o.not_created_attempts, o.redo_of, o.observe_deadline_ms, o.not_found_grace_ms, o.quarantine_ms, o.delivery_attempts_max, o.created_at, o.updated_at
