@@ -25,14 +25,14 @@ func (m *Memory) Prunable(ctx context.Context, q PruneQuery) (PrunePage, error) 
 	defer m.mu.Unlock()
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(m.rows)) {
-		if id > q.After && len(ids) < cmp.Or(q.Page, prunePage) {
+		if id > q.After && len(ids) < cmp.Or(q.Page, PruneIDs) {
 			ids = append(ids, id)
 		}
 	}
 	var found []Prunable
 	for _, id := range ids {
 		row := m.rows[id]
-		if len(found) < cmp.Or(q.Limit, pruneLimit) && m.prunable(row, q) && m.selected(row, q) {
+		if len(found) < cmp.Or(q.Limit, PruneLimit) && m.prunable(row, q) && m.selected(row, q) {
 			found = append(found, Prunable{id, m.seen(row)})
 		}
 	}

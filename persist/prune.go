@@ -23,10 +23,10 @@ const (
 // pruned is the history row that stands for a pruned history.
 const pruned = "pruned"
 
-// prunable reports whether the table tells by the standard columns which operations are finished, and has no event that
-// is called as what is left of a pruned history.
+// prunable reports whether the table tells by the standard columns and words which operations are finished, and to a known
+// end, and has no event that is called as what is left of a pruned history.
 func (e *emitter) prunable() bool {
-	return e.program.Rule(pruned) == nil && !slices.ContainsFunc([]string{
+	return e.program.Rule(pruned) == nil && slices.Contains(e.program.Outcomes, "abandoned") && !slices.ContainsFunc([]string{
 		"outcome", "delivery", "remote_job_id", "late_remote_job_id", "evidence_seq", "duplicate_suspected", "outcome_contradicted",
 	}, func(column string) bool { return !e.has(column) })
 }

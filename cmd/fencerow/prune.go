@@ -140,7 +140,7 @@ func (a *app) pruneBatches(ctx context.Context, s *session, batch machine.Prunin
 	for !so.Done && ctx.Err() == nil && !(f.limit > 0 && so.reached(f.limit)) {
 		batch.After = so.After
 		if f.limit > 0 {
-			batch.Limit = min(f.limit-so.counted(), mostPruned)
+			batch.Limit = min(f.limit-so.counted(), machine.PruneLimit)
 		}
 		r, err := s.machine.Prune(context.WithoutCancel(ctx), batch)
 		if err != nil {
@@ -154,9 +154,6 @@ func (a *app) pruneBatches(ctx context.Context, s *session, batch machine.Prunin
 	}
 	return so, nil
 }
-
-// mostPruned bounds a batch.
-const mostPruned = 500
 
 func (p pruned) counted() int {
 	if p.DryRun {

@@ -44,7 +44,7 @@ func TestAPruneReadsNothingBeyondItsPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn := f.connect()
-	const page, limit, hour = 1000, 500, 3_600_000
+	const page, limit, hour = machine.PruneIDs, machine.PruneLimit, 3_600_000
 	none := any(nil)
 	for round, statistics := range []string{"SELECT 1", "ANALYZE fencerow_operations, fencerow_history, fencerow_evidence"} {
 		f.exec(conn, statistics)
@@ -64,7 +64,7 @@ func TestAPruneReadsNothingBeyondItsPage(t *testing.T) {
 			{set.Reader(persist.ReadPrunable), 5 * page, []any{"op-025000", "op-026000", hour, "failed", "clip", "video", "main", limit}},
 			{set.Reader(persist.ReadHistories), 4 * limit, []any{ids[:25]}},
 			{set.Reader(persist.ReadTestimony), 4 * limit, []any{ids[:25]}},
-			{remove, 16 * limit, []any{ids, revisions, seqs, hour}},
+			{remove, 20 * limit, []any{ids, revisions, seqs, hour}},
 		} {
 			rows, whole := f.planOf(conn, q.reader, q.args...).looked()
 			if (rows > q.most || whole != nil) && (round > 0 || q.reader != remove) {
@@ -85,7 +85,7 @@ func TestSeveralPrunesAtOnceLeaveOneRowOfHistoryEach(t *testing.T) {
 	const many, several = 2000, 4
 	f := open(t, pgstore.Options{MaxConns: several})
 	f.finished(many)
-	q := machine.PruneQuery{OlderThan: time.Hour, Limit: 100}
+	q := machine.PruneQuery{OlderThan: time.Hour, Page: many, Limit: 100}
 	var group sync.WaitGroup
 	var mu sync.Mutex
 	var pruned []string
