@@ -59,7 +59,7 @@ func TestB89AnUncertainOperationOutlivesEveryPruneAndCanStillBeDecided(t *testin
 				op, err := m.Get(ctx, id)
 				must(t, err)
 				decision.Seen = op.Seen()
-				if op, err = decide(decision); err != nil {
+				if _, err := decide(decision); err != nil {
 					t.Errorf("deciding about what was %s: %v", id, err)
 				}
 			}

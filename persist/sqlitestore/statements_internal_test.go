@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -122,6 +123,11 @@ func TestEveryStatementIsOneOfPersists(t *testing.T) {
 	t.Parallel()
 	store, s := spied(t)
 	ctx := context.Background()
+	// There is an operation, or a prune would have no page to look at.
+	const one = "INSERT INTO fencerow_operations (operation_id, kind, provider, account, phase, request, created_at, updated_at) VALUES ('z', 'k', 'p', 'a', 'prepared', x'', 0, 0)"
+	if _, err := store.DB().ExecContext(ctx, one); err != nil {
+		t.Fatal(err)
+	}
 	s.mu.Lock()
 	clear(s.texts)
 	s.mu.Unlock()
@@ -155,6 +161,12 @@ func TestEveryStatementIsOneOfPersists(t *testing.T) {
 		"review_count":     func() error { _, err := store.ReviewCount(ctx, machine.ReviewQuery{}); return err },
 		"recent":           func() error { _, _, err := store.Recent(ctx, 1, 1, "a"); return err },
 		"redone":           func() error { _, err := store.Redone(ctx, "a"); return err },
+		"prunable":         func() error { _, err := store.Prunable(ctx, machine.PruneQuery{}); return err },
+		"traces":           func() error { _, _, err := store.Traces(ctx, "a"); return err },
+		"prune": func() error {
+			_, err := store.Prune(ctx, machine.PruneQuery{}, []machine.Prunable{{OperationID: "a"}})
+			return err
+		},
 	} {
 		if err := read(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -162,7 +174,7 @@ func TestEveryStatementIsOneOfPersists(t *testing.T) {
 	}
 
 	want := map[string]bool{store.set.NoteUnmatched.SQL: true}
-	for _, st := range store.set.Statements {
+	for _, st := range append(slices.Clone(store.set.Statements), *store.set.Prune) {
 		want[st.SQL] = true
 		for _, step := range st.Then {
 			want[step.SQL] = true
