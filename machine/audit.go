@@ -29,7 +29,8 @@ func (f Finding) String() string {
 const auditTries = 5
 
 // Audit folds an operation's history from its first row, holds every step against the table, and compares the end with
-// the row (lifecycle, invariant 9). What history does not record is left out: the request, leases and due times.
+// the row (lifecycle, invariant 9). What history does not record is left out: the request, leases and due times. A history
+// that was pruned begins with EventPruned, which only an operation that may be pruned can have.
 func (m *Machine) Audit(ctx context.Context, id string) ([]Finding, error) {
 	for try := 1; ; try++ {
 		before, err := m.Get(ctx, id)
