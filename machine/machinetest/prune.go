@@ -201,17 +201,18 @@ func prunedLifeGoesOn(s *suite) {
 	if _, err := m.Begin(s.ctx, lease); err != nil {
 		s.Fatal(err)
 	}
+	s.must("evidence_noted", "a", values{"kind": "note", "raw": []byte("seen by hand"), "owner": "w"})
 	if _, err := m.Rejected(s.ctx, lease, "no such model"); err != nil {
 		s.Fatal(err)
 	}
 	s.noteUnmatched(early("job-of-nobody", "pending", ""))
-	s.must("evidence_noted", "a", values{"kind": "note", "raw": []byte("seen by hand"), "owner": "w"})
 	whole := s.history("a")
 	s.put(s.with(s.get("a"), values{"updated_at": s.now.Add(-2 * time.Hour)}))
 	row := s.get("a")
 	s.same("the batch", 1, s.prune(m, machine.Pruning{}).Pruned)
 	s.same("the row", s.readable(row), s.readable(s.get("a")))
 	last := whole[len(whole)-1]
+	s.same("what the last row said", []string{"rejected", "no such model"}, []string{last.Reason, last.Detail})
 	got := s.history("a")[0]
 	want := machine.HistoryEntry{OperationID: "a", Event: machine.EventPruned, To: transitions.Terminal, Revision: last.Revision, Reason: last.Reason, Detail: last.Detail}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(machine.HistoryEntry{}, "Seq", "Changes", "At")); diff != "" || got.Seq <= last.Seq || got.At.Before(s.now) {
