@@ -3,10 +3,12 @@ package pgstore_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 
@@ -185,6 +187,62 @@ func TestAPruneInsideATransactionEndsWithIt(t *testing.T) {
 		}
 		if history, err := f.History(f.ctx, "op-000001"); err != nil || len(history) != 3 {
 			t.Errorf("%s: after the rollback there are %d rows of history, %v", name, len(history), err)
+		}
+	}
+}
+
+// Of two prunes, the second may see the tables as they were before the first was done, and have the rows after it was: it
+// must not write a second row in the place of a history that is gone.
+func TestAPruneThatSeesWhatAnotherTookAwayWritesNothing(t *testing.T) {
+	t.Parallel()
+	f := open(t, pgstore.Options{})
+	f.finished(3)
+	set, err := persist.Compile(f.Program(), persist.PostgreSQL, persist.Names{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It waits where it has its snapshot and no row yet.
+	const from = `FROM "fencerow_operations" AS o`
+	late := strings.Replace(set.Prune.SQL, from, "FROM (SELECT pg_advisory_xact_lock_shared(7)) AS waits, "+strings.TrimPrefix(from, "FROM "), 1)
+	holder, second := f.connect(), f.connect()
+	f.exec(holder, "SELECT pg_advisory_lock(7)")
+	ids := []string{"op-000001", "op-000002", "op-000003"}
+	ended := make(chan error, 1)
+	var pruned []string
+	go func() {
+		rows, err := second.Query(f.ctx, late, ids, []int64{3, 3, 3}, []int64{0, 0, 0}, int64(3_600_000))
+		if err == nil {
+			pruned, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		}
+		ended <- err
+	}()
+	for waits := false; !waits; {
+		const look = "SELECT count(*) > 0 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND pid = $1"
+		if err := holder.QueryRow(f.ctx, look, second.PgConn().PID()).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-ended:
+			t.Fatalf("it did not wait: %v, %v", pruned, err)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	q := machine.PruneQuery{OlderThan: time.Hour}
+	page, err := f.Prunable(f.ctx, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := f.Prune(f.ctx, q, page.Found)
+	if diff := cmp.Diff(ids, first); diff != "" || err != nil {
+		t.Errorf("the first pruned, %v (-want +got):\n%s", err, diff)
+	}
+	f.exec(holder, "SELECT pg_advisory_unlock(7)")
+	if err := <-ended; err != nil || len(pruned) > 0 {
+		t.Errorf("the second pruned %v, %v", pruned, err)
+	}
+	for _, id := range ids {
+		if history, err := f.History(f.ctx, id); err != nil || len(history) != 1 {
+			t.Errorf("%s has %d rows of history, %v", id, len(history), err)
 		}
 	}
 }
