@@ -30,6 +30,9 @@ const (
 	stillThere = 30 * time.Second
 )
 
+// notify waits for no disk: what a crash of the server loses of it is a hint. The setting ends with the statement.
+const notify = "SELECT set_config('synchronous_commit', 'off', true), pg_notify($1, due) FROM unnest($2::text[]) AS due"
+
 // waker tells other processes what became due, in statements of its own: a notification inside a transition's statement
 // would make every such commit wait for every other's.
 type waker struct {
@@ -127,7 +130,7 @@ func (w *waker) fly() {
 		clear(w.due)
 		w.mu.Unlock()
 		ctx, cancel := context.WithTimeout(w.ctx, wakePatience)
-		_, _ = w.pool.Exec(ctx, "SELECT pg_notify($1, due) FROM unnest($2::text[]) AS due", pgx.QueryExecModeExec, w.channel, payloads)
+		_, _ = w.pool.Exec(ctx, notify, pgx.QueryExecModeExec, w.channel, payloads)
 		cancel()
 		select {
 		case <-w.ctx.Done():
