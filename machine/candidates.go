@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 )
@@ -38,6 +39,14 @@ func candidatesFor(op Operation, all map[Who][]Candidate) []Candidate {
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(all[Who{op.Provider, op.Account}]), func(c Candidate) bool { return c.Last.Before(op.sentSince()) })
+}
+
+// candidatesOfAbandoned are those of an operation that was given up with its end unknown.
+func (m *Machine) candidatesOfAbandoned(ctx context.Context, op Operation) ([]Candidate, error) {
+	if op.Outcome != "abandoned" || op.RemoteJobID != "" || op.LateRemoteJobID != "" || op.SubmittedAt.IsZero() {
+		return nil, nil
+	}
+	return m.Candidates(ctx, Who{op.Provider, op.Account}, op.sentSince(), math.MaxInt)
 }
 
 // candidateNames is a few of them, for a history row.

@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -104,6 +105,33 @@ func TestADecisionAboutManyLeavesAloneWhatHasACandidate(t *testing.T) {
 		despite.DespiteCandidates = true
 		if diff := cmp.Diff(machine.BulkResult{Decided: 2, Kept: map[string]int{}}, d.all(despite)); diff != "" {
 			t.Errorf("despite them (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// What was given up is ordered again past a candidate only by name.
+func TestWhatWasGivenUpIsNotRedonePastACandidate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		d.uncertain("a")
+		time.Sleep(20 * time.Minute) // sleep: synthetic, past the quarantine
+		if _, err := d.ReviewAbandon(t.Context(), "a", d.ada("a")); err != nil {
+			t.Fatal(err)
+		}
+		d.told("job-1")
+		_, err := d.Redo(t.Context(), "a", "b", d.ada("a"), machine.Risks{Override: true})
+		if denied, ok := machine.IsDenied(err); !ok || !denied.Only(machine.NoCandidate) {
+			t.Fatalf("want a denial by %s, got %v", machine.NoCandidate, err)
+		}
+		if _, err := d.Get(t.Context(), "b"); !errors.Is(err, machine.ErrNotFound) {
+			t.Errorf("it was prepared all the same: %v", err)
+		}
+		if _, err := d.Redo(t.Context(), "a", "b", d.ada("a"), machine.Risks{DespiteCandidates: true}); err != nil {
+			t.Fatal(err)
+		}
+		history, err := d.Store().History(t.Context(), "a")
+		if err != nil || history[len(history)-1].Detail != "as b, despite candidate job-1" {
+			t.Errorf("history has %+v, %v", history[len(history)-1], err)
 		}
 	})
 }

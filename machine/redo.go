@@ -16,14 +16,20 @@ import (
 // rows are marked by two events. So that no death between them lets the second one be sent, whoever is about to begin a
 // repetition looks at what it repeats, and the reconciler finds what was not marked.
 
+// Risks are what a person takes upon itself who orders again what may exist. Each is recorded where it is taken.
+type Risks struct {
+	Override          bool // of the quarantine: an old sender may still send
+	DespiteCandidates bool // of candidates: a job of which the remote told may be the operation's
+}
+
 // longestChain bounds how often in a row an operation was redone.
 const longestChain = 100
 
 // Redo prepares a new operation with the request of one that ended without a result, linked to it; the old one stays
-// as it is. Of an abandoned one it is allowed only under the guards of ReviewNotCreated, and of a repetition only where
+// as it is. Of an abandoned one it is allowed only under the guards of ReviewNotCreated, NoCandidate among them, and of a repetition only where
 // nothing that it repeats is marked or has a late id: the *DeniedError is then about that one. An operation can be redone
 // once: a further try redoes the new one, and the error names it.
-func (m *Machine) Redo(ctx context.Context, id, newID string, d Decision, override bool) (Prepared, error) {
+func (m *Machine) Redo(ctx context.Context, id, newID string, d Decision, risks Risks) (Prepared, error) {
 	old, err := m.Get(ctx, id)
 	if err != nil {
 		return Prepared{}, err
@@ -51,12 +57,22 @@ func (m *Machine) Redo(ctx context.Context, id, newID string, d Decision, overri
 	if err := m.redoable(ctx, old); err != nil {
 		return Prepared{}, err
 	}
-	p := d.params(id)
-	p["detail"] = transitions.TextValue("as " + newID)
-	if override {
-		p["override"] = transitions.BoolValue(true)
-		p["detail"] = transitions.TextValue("as " + newID + ", " + overridden)
+	despite, err := m.candidatesOfAbandoned(ctx, old)
+	if err != nil {
+		return Prepared{}, err
 	}
+	if len(despite) > 0 && !risks.DespiteCandidates {
+		return Prepared{}, &DeniedError{Event: "redo", OperationID: id, Failed: []string{NoCandidate}, Seen: old}
+	}
+	p, detail := d.params(id), "as "+newID
+	if risks.Override {
+		p["override"] = transitions.BoolValue(true)
+		detail += ", " + overridden
+	}
+	if len(despite) > 0 {
+		detail += ", despite " + candidateNames(despite)
+	}
+	p["detail"] = transitions.TextValue(Text(detail))
 	if _, err := m.Fire(ctx, "redo", p); err != nil {
 		return Prepared{}, err
 	}

@@ -93,7 +93,7 @@ func TestNothingIsRedoneThatRepeatsWhatHasAJobAfterAll(t *testing.T) {
 		d.redo("b", "c")
 		d.rejected("c")
 		d.note("a", lateA)
-		_, err := d.Redo(t.Context(), "c", "d", machine.Decision{Reviewer: "ada", Reason: "once more"}, true)
+		_, err := d.Redo(t.Context(), "c", "d", machine.Decision{Reviewer: "ada", Reason: "once more"}, machine.Risks{Override: true})
 		d.denied("redo c, which repeats b, which repeats a", err, "no_mark", "no_late_remote_job_id")
 		if denied, ok := machine.IsDenied(err); ok && denied.OperationID != "a" {
 			t.Errorf("the denial is about %q, want a, which has the job", denied.OperationID)
@@ -255,7 +255,7 @@ func TestARedoIsRecordedAsWhatItWas(t *testing.T) {
 		d.uncertain("a")
 		d.abandon("a")
 		d.redo("a", "b")
-		_, err := d.Redo(t.Context(), "a", "c", machine.Decision{Reviewer: "ada", Reason: "once more"}, true)
+		_, err := d.Redo(t.Context(), "a", "c", machine.Decision{Reviewer: "ada", Reason: "once more"}, machine.Risks{Override: true})
 		var invalid *machine.InvalidError
 		if !errors.As(err, &invalid) || !strings.Contains(invalid.Text, `as "b"`) {
 			t.Errorf("a second redo: got %v, want an error that names b", err)

@@ -181,7 +181,7 @@ func TestADecisionAboutManyNeedsItsWords(t *testing.T) {
 
 func (d *desk) redo(id, as string) machine.Operation {
 	d.Helper()
-	p, err := d.Redo(d.Context(), id, as, machine.Decision{Reviewer: "ada", Reason: "once more"}, true)
+	p, err := d.Redo(d.Context(), id, as, machine.Decision{Reviewer: "ada", Reason: "once more"}, machine.Risks{Override: true})
 	if err != nil {
 		d.Fatalf("redo %s as %s: %v", id, as, err)
 	}
@@ -273,12 +273,12 @@ func TestEvidenceDuringARedoIsNotMissed(t *testing.T) {
 		m := d.In(&preparing{d.Store(), func() {
 			d.note("a", machine.Evidence{Kind: machine.EvidenceAccepted, RemoteJobID: "job-a"})
 		}})
-		p, err := m.Redo(t.Context(), "a", "b", machine.Decision{Reviewer: "ada", Reason: "once more"}, true)
+		p, err := m.Redo(t.Context(), "a", "b", machine.Decision{Reviewer: "ada", Reason: "once more"}, machine.Risks{Override: true})
 		if err != nil || !p.Operation.DuplicateSuspected || !d.op("b").DuplicateSuspected {
 			t.Errorf("b is marked %t, %v", p.Operation.DuplicateSuspected, err)
 		}
 		// Asked for once more, it is the same operation, marked as it is.
-		if again, err := m.Redo(t.Context(), "a", "b", machine.Decision{Reviewer: "ada", Reason: "once more"}, true); err != nil || again.Operation.EvidenceSeq != 1 {
+		if again, err := m.Redo(t.Context(), "a", "b", machine.Decision{Reviewer: "ada", Reason: "once more"}, machine.Risks{Override: true}); err != nil || again.Operation.EvidenceSeq != 1 {
 			t.Errorf("again: evidence %d, %v", again.Operation.EvidenceSeq, err)
 		}
 	})

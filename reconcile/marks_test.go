@@ -45,7 +45,7 @@ func TestWhatRepeatsAContradictedOperationIsMarked(t *testing.T) {
 		if _, err := m.ReviewAbandon(t.Context(), "a", decide()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Redo(t.Context(), "a", "b", decide(), true); err != nil {
+		if _, err := m.Redo(t.Context(), "a", "b", decide(), machine.Risks{Override: true}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

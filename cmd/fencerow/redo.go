@@ -30,7 +30,7 @@ has failed, was rejected or was abandoned; of an abandoned one it needs what rev
 			case as == args[0]:
 				return usagef("--as %q is the old operation's id: give the new one an id of its own", as)
 			}
-			return a.redo(c.Context(), args[0], as, d, f.override)
+			return a.redo(c.Context(), args[0], as, d, machine.Risks{Override: f.override, DespiteCandidates: f.despite})
 		},
 	}
 	flags := c.Flags()
@@ -38,16 +38,17 @@ has failed, was rejected or was abandoned; of an abandoned one it needs what rev
 	flags.StringVar(&f.reviewer, "reviewer", "", "who decides (required; kept)")
 	flags.StringVar(&f.reason, "reason", "", "why (required; kept)")
 	flags.BoolVar(&f.override, "override-quarantine", false, "of an abandoned one: take the risk that an old sender still sends; recorded")
+	flags.BoolVar(&f.despite, "despite-candidates", false, "of an abandoned one: take the risk that a job of which the remote told, and that nobody here knows, is its own; recorded")
 	return c
 }
 
-func (a *app) redo(ctx context.Context, id, as string, d machine.Decision, override bool) error {
+func (a *app) redo(ctx context.Context, id, as string, d machine.Decision, risks machine.Risks) error {
 	s, err := a.open(ctx, writing)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	done, err := s.machine.Redo(ctx, id, as, d, override)
+	done, err := s.machine.Redo(ctx, id, as, d, risks)
 	if err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ func (c *cli) settled(m *machine.Machine) {
 	if _, err := m.ReviewAbandon(ctx, "clip-004", by); err != nil {
 		c.Fatal(err)
 	}
-	if _, err := m.Redo(ctx, "clip-004", "clip-004-b", by, false); err != nil {
+	if _, err := m.Redo(ctx, "clip-004", "clip-004-b", by, machine.Risks{}); err != nil {
 		c.Fatal(err)
 	}
 	if _, err := m.ReviewNotCreated(ctx, "clip-005", by, false); err != nil {

@@ -153,7 +153,7 @@ func TestB55WhatHasEndedIsRepeatedUnderAnotherIDOnly(t *testing.T) {
 		before := s.op("failed")
 		decision := s.decided("failed")
 		s.atOnce(10, func(int) error {
-			_, err := s.machine.Redo(t.Context(), "failed", "again", decision, false)
+			_, err := s.machine.Redo(t.Context(), "failed", "again", decision, machine.Risks{})
 			return err
 		})
 		after := s.op("failed")
@@ -168,7 +168,7 @@ func TestB55WhatHasEndedIsRepeatedUnderAnotherIDOnly(t *testing.T) {
 			t.Errorf("there are %d operations, %v", len(ops), err)
 		}
 		s.endedAs("succeeded")
-		if _, err := s.machine.Redo(t.Context(), "succeeded", "twice", s.decided("succeeded"), true); !only(err, "outcome_redoable") {
+		if _, err := s.machine.Redo(t.Context(), "succeeded", "twice", s.decided("succeeded"), machine.Risks{Override: true}); !only(err, "outcome_redoable") {
 			t.Errorf("to repeat a success says %v", err)
 		}
 		if _, err := s.machine.Get(t.Context(), "twice"); !errors.Is(err, machine.ErrNotFound) {
