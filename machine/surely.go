@@ -33,10 +33,14 @@ func (m *Machine) surely(ctx context.Context, l *Lease, event string, params tra
 		}
 		if unknown != nil {
 			landed, askErr := m.Landed(ctx, id, event, revision)
-			if askErr == nil && landed {
-				return m.Get(ctx, id)
-			}
-			if _, denied := IsDenied(err); denied && askErr == nil {
+			_, denied := IsDenied(err)
+			switch {
+			case askErr == nil && landed:
+				if op, err = m.Get(ctx, id); err == nil {
+					return op, nil
+				}
+				// It is stored; only the look at the row failed, and is made again.
+			case askErr == nil && denied:
 				return op, err // it ran, it was refused, and nothing of this revision is in history
 			}
 		}

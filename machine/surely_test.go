@@ -17,6 +17,15 @@ type wire struct {
 	event string   // the event that is lost
 	fates []string // of its statements in turn: "reply lost", "request lost", "not run"; then fine
 	late  []func() // statements that were lost and land later
+	blind int      // how many reads of a row fail
+}
+
+func (w *wire) Get(ctx context.Context, ids ...string) ([]transitions.Row, error) {
+	if w.blind > 0 {
+		w.blind--
+		return nil, errors.New("connection reset")
+	}
+	return w.Store.Get(ctx, ids...)
 }
 
 func (w *wire) Apply(ctx context.Context, event string, p transitions.Params) (machine.Answer, error) {
@@ -85,6 +94,20 @@ func TestBeginIsResolvedBeforeAnythingIsSent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What history has landed is no error because the row could not be read just then: the holder would take its own success
+// for an answer that could not be stored (contract B9).
+func TestWhatLandedIsStoredThoughTheRowCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{event: "submit_begin", fates: []string{"reply lost"}}
+		m, l := claimed(t, w)
+		w.blind = 3
+		op, err := m.Begin(t.Context(), l)
+		if err != nil || op.Phase != transitions.Submitting || op.Attempts != 1 {
+			t.Errorf("begin says %v; the row is %s with %d attempts", err, op.Phase, op.Attempts)
+		}
+	})
 }
 
 // An unknown answer stays unknown where history cannot be asked before the context ends: it is not reported as denied.
