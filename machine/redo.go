@@ -54,7 +54,7 @@ func (m *Machine) Redo(ctx context.Context, id, newID string, d Decision, risks 
 	case !errors.Is(err, ErrNotFound):
 		return Prepared{}, err
 	}
-	if err := m.redoable(ctx, old); err != nil {
+	if err := m.redoable(ctx, old, newID); err != nil {
 		return Prepared{}, err
 	}
 	despite, err := m.candidatesOfAbandoned(ctx, old)
@@ -85,7 +85,7 @@ func (m *Machine) Redo(ctx context.Context, id, newID string, d Decision, risks 
 
 // redoable looks at what the guards of redo cannot see, which judge one row: what repeats the operation, and what it
 // repeats itself. Two who ask at once both get past it; of their operations one is prepared.
-func (m *Machine) redoable(ctx context.Context, old Operation) error {
+func (m *Machine) redoable(ctx context.Context, old Operation, newID string) error {
 	if len(proofless(old)) > 0 {
 		return nil // the event's own guards say so
 	}
@@ -93,9 +93,10 @@ func (m *Machine) redoable(ctx context.Context, old Operation) error {
 	if err != nil {
 		return fmt.Errorf("redo operation %q: look for what repeats it: %w", old.OperationID, err)
 	}
-	if len(rows) > 0 {
-		return &InvalidError{"redo_of", fmt.Sprintf("operation %q was redone before, as %q; redo its successor",
-			old.OperationID, OperationOf(m.store.Program(), rows[0]).OperationID)}
+	for _, successor := range m.operations(rows) {
+		if successor.OperationID != newID { // else the same was asked for at the same time
+			return &InvalidError{"redo_of", fmt.Sprintf("operation %q was redone before, as %q; redo its successor", old.OperationID, successor.OperationID)}
+		}
 	}
 	found, err := m.existing(ctx, old)
 	if err != nil {

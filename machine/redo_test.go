@@ -3,6 +3,7 @@ package machine_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -305,6 +306,50 @@ func TestACandidateOfAnEarlierRequestStaysOne(t *testing.T) {
 		}
 		if c := page.Operations[0].Candidates; len(c) != 1 || c[0].RemoteJobID != "lost" {
 			t.Errorf("the candidates are %v, want the job that was told of after the first request", c)
+		}
+	})
+}
+
+// late is a store that does not show an operation yet when it is first looked for.
+type late struct {
+	machine.Store
+	id   string
+	once bool
+}
+
+func (s *late) Get(ctx context.Context, ids ...string) ([]transitions.Row, error) {
+	if slices.Contains(ids, s.id) && !s.once {
+		s.once = true
+		return nil, nil
+	}
+	return s.Store.Get(ctx, ids...)
+}
+
+// Report B55: of a double click both get the one operation that repeats, also where the second looked for it before the
+// first had prepared it.
+func TestTheSameRedoAskedForTwiceAtOnceIsOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		d.uncertain("a")
+		time.Sleep(20 * time.Minute) // sleep: synthetic, past the quarantine
+		if _, err := d.ReviewAbandon(t.Context(), "a", d.ada("a")); err != nil {
+			t.Fatal(err)
+		}
+		by := d.ada("a")
+		if _, err := d.Redo(t.Context(), "a", "b", by, machine.Risks{}); err != nil {
+			t.Fatal(err)
+		}
+		second, err := machine.New(&late{Store: d.Store(), id: "b"}, machine.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := second.Redo(t.Context(), "a", "b", by, machine.Risks{})
+		if err != nil || p.Operation.OperationID != "b" || p.Operation.RedoOf != "a" {
+			t.Errorf("the second is told %q, which repeats %q, %v", p.Operation.OperationID, p.Operation.RedoOf, err)
+		}
+		var invalid *machine.InvalidError
+		if _, err := second.Redo(t.Context(), "a", "c", by, machine.Risks{}); !errors.As(err, &invalid) {
+			t.Errorf("under a third id it is %v", err)
 		}
 	})
 }
