@@ -16,7 +16,7 @@ import (
 // EventPruned is the history row that stands for a history which was pruned: the columns that differ from their
 // defaults, so that folding it gives the row, with the reason and the detail of the last row that was there. It is no
 // event of a table.
-const EventPruned = "pruned"
+const EventPruned = transitions.Pruned
 
 // PruneAge is the least age of what is pruned: no statement that was given up, and no answer of a remote, is under way
 // for as long.
@@ -103,9 +103,7 @@ func CheckPrunable(p *transitions.Program) error {
 	if !slices.Contains(p.Outcomes, "abandoned") {
 		return &InvalidError{"outcome", fmt.Sprintf("table %s has no outcome abandoned; nobody can tell which of its own are of what was sent without a known end, which must not be pruned", p.Name)}
 	}
-	for _, name := range []string{
-		"outcome", "delivery", "remote_job_id", "late_remote_job_id", "evidence_seq", "duplicate_suspected", "outcome_contradicted",
-	} {
+	for _, name := range transitions.PrunableColumns {
 		if p.Column(name) < 0 {
 			return &InvalidError{name, fmt.Sprintf("table %s has no such column; without it nobody can tell what may be pruned", p.Name)}
 		}

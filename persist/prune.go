@@ -21,14 +21,13 @@ const (
 )
 
 // pruned is the history row that stands for a pruned history.
-const pruned = "pruned"
+const pruned = transitions.Pruned
 
 // prunable reports whether the table tells by the standard columns and words which operations are finished, and to a known
 // end, and has no event that is called as what is left of a pruned history.
 func (e *emitter) prunable() bool {
-	return e.program.Rule(pruned) == nil && slices.Contains(e.program.Outcomes, "abandoned") && !slices.ContainsFunc([]string{
-		"outcome", "delivery", "remote_job_id", "late_remote_job_id", "evidence_seq", "duplicate_suspected", "outcome_contradicted",
-	}, func(column string) bool { return !e.has(column) })
+	return e.program.Rule(pruned) == nil && slices.Contains(e.program.Outcomes, "abandoned") && !slices.ContainsFunc(transitions.PrunableColumns,
+		func(column string) bool { return !e.has(column) })
 }
 
 // finished are the conditions under which an operation may be pruned. An abandoned one was sent, and nobody knows to
