@@ -26,6 +26,7 @@ func TestWhatCannotBeCompiledIsRefusedWithWhatToDo(t *testing.T) {
 		{nil, persist.SQLite, persist.Names{Schema: "a\x00b"}, "leave it out"},
 		{func(p *transitions.Program) { p.Columns[p.Column("priority")].Kind = transitions.Text }, persist.PostgreSQL, persist.Names{}, "column priority is text; make it int"},
 		{func(p *transitions.Program) { p.Columns[p.Column("keep")].Name = "judged_at" }, persist.PostgreSQL, persist.Names{}, "rename it"},
+		{func(p *transitions.Program) { p.Columns[p.Column("keep")].Name = "given_owner" }, persist.PostgreSQL, persist.Names{}, "rename one"},
 	} {
 		p := standard(t)
 		p.Columns = slices.Clone(p.Columns)

@@ -114,6 +114,9 @@ func (e *emitter) checkParams() error {
 			if slices.Contains(ours, d.Name) || d.Name == Limit {
 				return fmt.Errorf("event %s takes a parameter %s, which the statements call something of their own; rename it", r.Event, d.Name)
 			}
+			if slices.ContainsFunc(e.program.Columns, func(c transitions.Column) bool { return strings.EqualFold(c.Name, along+d.Name) }) {
+				return fmt.Errorf("the table has a column %s%s and event %s a parameter %s, which the statements call the same; rename one", along, d.Name, r.Event, d.Name)
+			}
 		}
 	}
 	return nil

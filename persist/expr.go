@@ -16,6 +16,7 @@ type site struct {
 	row    string // alias of the row before the event; "" where there is none yet, and the defaults stand for it
 	bare   bool   // columns have no alias: in a table's own definition
 	input  string // alias of a table of parameters; "" where they are placeholders
+	prefix string // what stands before a parameter's name in input
 	now    string
 }
 
@@ -148,8 +149,11 @@ func (s site) column(name string) string {
 }
 
 func (s site) param(name string, kind transitions.Kind) string {
-	if s.input != "" {
-		return s.input + "." + ident(name)
+	switch {
+	case s.input != "" && name != "operation_id":
+		return s.input + "." + ident(s.prefix+name)
+	case s.input != "":
+		return s.input + "." + name
 	}
 	if s.dialect == PostgreSQL {
 		return fmt.Sprintf("$%d::%s", s.params.number(name), pgTypes[kind])

@@ -115,7 +115,7 @@ func (e *emitter) pgPrune() *Statement {
 	s.params.used = 3
 	input := "SELECT i.*\n  FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS i(operation_id, revision, evidence_seq)"
 	seen := fmt.Sprintf("SELECT o.*\n  FROM %s AS o\n  WHERE o.operation_id = ANY($1::text[])\n  ORDER BY o.operation_id\n  FOR UPDATE OF o SKIP LOCKED", e.names.operations())
-	judged := "SELECT c.*\n  FROM clocked AS c\n  JOIN input AS i ON i.operation_id = c.operation_id AND i.revision = c.revision AND i.evidence_seq = c.evidence_seq\n  WHERE " + strings.Join(s.finished(), "\n    AND ")
+	judged := "SELECT c.*\n  FROM " + clocked("seen") + "\n  JOIN input AS i ON i.operation_id = c.operation_id AND i.revision = c.revision AND i.evidence_seq = c.evidence_seq\n  WHERE " + strings.Join(s.finished(), "\n    AND ")
 	const ids = "ANY(ARRAY(SELECT j.operation_id FROM judged AS j))"
 	history := fmt.Sprintf("DELETE FROM %s AS h\n  WHERE h.operation_id = %s\n  RETURNING h.operation_id, h.seq, h.reason, h.detail", e.names.history(), ids)
 	evidence := fmt.Sprintf("DELETE FROM %s AS v\n  USING judged AS j\n  WHERE v.operation_id = %s AND v.operation_id = j.operation_id\n    AND (v.remote_job_id IS NULL OR v.remote_job_id = j.remote_job_id)", e.names.evidence(), ids)
@@ -123,7 +123,7 @@ func (e *emitter) pgPrune() *Statement {
 	insert := fmt.Sprintf("INSERT INTO %s (%s)\n  SELECT m.operation_id, '%s', NULL, m.phase, NULL, m.revision, l.reason, NULL, l.detail, %s, m.judged_at\n  FROM judged AS m\n  JOIN last AS l ON l.operation_id = m.operation_id\n  RETURNING operation_id",
 		e.names.history(), historyColumns, pruned, e.pgDiffering())
 	sql := with([]cte{
-		{"input", true, input}, {"seen", true, seen}, clocked("seen"), {"judged", true, judged},
+		{"input", true, input}, {"seen", true, seen}, {"judged", true, judged},
 		{"gone", false, history}, {"evidence", false, evidence}, {"last", true, last}, {"pruned", false, insert},
 	}, "SELECT p.operation_id\nFROM pruned AS p\nORDER BY p.operation_id")
 	return &Statement{Event: pruned, Form: Many, SQL: sql, Params: s.params.list()}

@@ -141,7 +141,8 @@ func (e *emitter) lastOfEach(ids, table, alias, pick string) string {
 		// SQLite keeps to the order of a cross join: the ids come first.
 		return fmt.Sprintf("FROM %s\nCROSS JOIN %s AS %s ON %s.seq IN (\n  %s\n)", ids, table, alias, alias, pick)
 	}
-	return fmt.Sprintf("FROM %s\nCROSS JOIN LATERAL (\n  %s\n) AS p\nJOIN %s AS %s ON %s.seq = p.seq", ids, pick, table, alias, alias)
+	// OFFSET 0 keeps PostgreSQL from reading the whole table to join it, which it does without statistics.
+	return fmt.Sprintf("FROM %s\nCROSS JOIN LATERAL (\n  %s\n) AS p\nCROSS JOIN LATERAL (\n  SELECT r.* FROM %s AS r WHERE r.operation_id = i.value AND r.seq = p.seq OFFSET 0\n) AS %s", ids, pick, table, alias)
 }
 
 func (e *emitter) readRedone() Reader {

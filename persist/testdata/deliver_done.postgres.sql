@@ -9,9 +9,6 @@ WITH bounded AS MATERIALIZED (
   FROM bounded, "fencerow_operations" AS o
   WHERE o.operation_id = $1::text
   FOR UPDATE OF o
-), clocked AS MATERIALIZED (
-  SELECT s.*, clock_timestamp() AS judged_at
-  FROM seen AS s
 ), judged AS MATERIALIZED (
   SELECT c.*, array_remove(ARRAY[
       CASE WHEN c.phase IN ('delivering') THEN NULL ELSE 'phase' END,
@@ -20,7 +17,7 @@ WITH bounded AS MATERIALIZED (
       CASE WHEN c.judged_at < c.lease_until THEN NULL ELSE 'lease_live' END,
       CASE WHEN NOT (coalesce(btrim($4::text, E'\u0009\u000a\u000b\u000c\u000d\u0020\u0085\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180e\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u202f\u205f\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\u2800\u3000\u3164\ufeff\uffa0'), '') = '') THEN NULL ELSE 'object_key' END
     ]::text[], NULL) AS failed
-  FROM clocked AS c
+  FROM (SELECT s.*, clock_timestamp() AS judged_at FROM seen AS s OFFSET 0) AS c
 ), moved AS (
   UPDATE "fencerow_operations" AS o
   SET phase = 'terminal',
@@ -63,18 +60,15 @@ WITH bounded AS MATERIALIZED (
   WHERE o.operation_id = ANY($1::text[])
   ORDER BY o.operation_id
   FOR UPDATE OF o
-), clocked AS MATERIALIZED (
-  SELECT s.*, clock_timestamp() AS judged_at
-  FROM seen AS s
 ), judged AS MATERIALIZED (
-  SELECT c.*, i.ordinal, array_remove(ARRAY[
+  SELECT c.*, i.ordinal, i.owner AS given_owner, i.revision AS given_revision, i.object_key AS given_object_key, i.object_sha256 AS given_object_sha256, i.object_bytes AS given_object_bytes, i.detail AS given_detail, array_remove(ARRAY[
       CASE WHEN c.phase IN ('delivering') THEN NULL ELSE 'phase' END,
       CASE WHEN c.lease_owner = i.owner THEN NULL ELSE 'owner' END,
       CASE WHEN c.revision = i.revision THEN NULL ELSE 'revision' END,
       CASE WHEN c.judged_at < c.lease_until THEN NULL ELSE 'lease_live' END,
       CASE WHEN NOT (coalesce(btrim(i.object_key, E'\u0009\u000a\u000b\u000c\u000d\u0020\u0085\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180e\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u202f\u205f\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\u2800\u3000\u3164\ufeff\uffa0'), '') = '') THEN NULL ELSE 'object_key' END
     ]::text[], NULL) AS failed
-  FROM clocked AS c
+  FROM (SELECT s.*, clock_timestamp() AS judged_at FROM seen AS s OFFSET 0) AS c
   JOIN input AS i ON i.operation_id = c.operation_id
 ), moved AS (
   UPDATE "fencerow_operations" AS o
@@ -84,24 +78,21 @@ WITH bounded AS MATERIALIZED (
       lease_until = NULL,
       due_at = NULL,
       delivery = 'delivered',
-      object_key = i.object_key,
-      object_sha256 = i.object_sha256,
-      object_bytes = i.object_bytes,
+      object_key = j.given_object_key,
+      object_sha256 = j.given_object_sha256,
+      object_bytes = j.given_object_bytes,
       updated_at = j.judged_at
   FROM judged AS j
-  JOIN input AS i ON i.ordinal = j.ordinal
   WHERE o.operation_id = j.operation_id AND j.failed = '{}'
-  RETURNING o.*
+  RETURNING o.*, j.ordinal
 ), history AS (
   INSERT INTO "fencerow_history" (operation_id, event, from_phase, to_phase, owner, revision, reason, reviewer, detail, changes, at)
-  SELECT m.operation_id, 'deliver_done', j.phase, m.phase, i.owner, m.revision, NULL, NULL, i.detail, jsonb_build_object('next_action', m.next_action, 'delivery', m.delivery, 'object_key', m.object_key, 'object_sha256', m.object_sha256, 'object_bytes', m.object_bytes), j.judged_at
+  SELECT m.operation_id, 'deliver_done', j.phase, m.phase, j.given_owner, m.revision, NULL, NULL, j.given_detail, jsonb_build_object('next_action', m.next_action, 'delivery', m.delivery, 'object_key', m.object_key, 'object_sha256', m.object_sha256, 'object_bytes', m.object_bytes), j.judged_at
   FROM moved AS m
   JOIN judged AS j ON j.operation_id = m.operation_id
-  JOIN input AS i ON i.ordinal = j.ordinal
 )
-SELECT j.ordinal, true AS applied, '{}'::text[] AS failed, m.operation_id, m.kind, m.provider, m.account, m.phase, m.next_action, m.request, m.priority, m.not_before, m.wants_delivery, m.can_investigate, m.remote_job_id, m.late_remote_job_id, m.evidence_seq, m.keep, m.lease_owner, m.lease_until, m.revision, m.due_at, m.attempts, m.delivery_attempts, m.submitted_at, m.outcome, m.delivery, m.object_key, m.object_sha256, m.object_bytes, m.snapshot, m.uncertain_reason, m.quarantine_until, m.observe_deadline, m.not_found_until, m.cancel_requested_at, m.duplicate_suspected, m.outcome_contradicted, m.not_created_revision, m.not_created_attempts, m.redo_of, m.observe_deadline_ms, m.not_found_grace_ms, m.quarantine_ms, m.delivery_attempts_max, m.created_at, m.updated_at
+SELECT m.ordinal, true AS applied, '{}'::text[] AS failed, m.operation_id, m.kind, m.provider, m.account, m.phase, m.next_action, m.request, m.priority, m.not_before, m.wants_delivery, m.can_investigate, m.remote_job_id, m.late_remote_job_id, m.evidence_seq, m.keep, m.lease_owner, m.lease_until, m.revision, m.due_at, m.attempts, m.delivery_attempts, m.submitted_at, m.outcome, m.delivery, m.object_key, m.object_sha256, m.object_bytes, m.snapshot, m.uncertain_reason, m.quarantine_until, m.observe_deadline, m.not_found_until, m.cancel_requested_at, m.duplicate_suspected, m.outcome_contradicted, m.not_created_revision, m.not_created_attempts, m.redo_of, m.observe_deadline_ms, m.not_found_grace_ms, m.quarantine_ms, m.delivery_attempts_max, m.created_at, m.updated_at
 FROM moved AS m
-JOIN judged AS j ON j.operation_id = m.operation_id
 UNION ALL
 SELECT j.ordinal, false, j.failed, j.operation_id, j.kind, j.provider, j.account, j.phase, j.next_action, j.request, j.priority, j.not_before, j.wants_delivery, j.can_investigate, j.remote_job_id, j.late_remote_job_id, j.evidence_seq, j.keep, j.lease_owner, j.lease_until, j.revision, j.due_at, j.attempts, j.delivery_attempts, j.submitted_at, j.outcome, j.delivery, j.object_key, j.object_sha256, j.object_bytes, j.snapshot, j.uncertain_reason, j.quarantine_until, j.observe_deadline, j.not_found_until, j.cancel_requested_at, j.duplicate_suspected, j.outcome_contradicted, j.not_created_revision, j.not_created_attempts, j.redo_of, j.observe_deadline_ms, j.not_found_grace_ms, j.quarantine_ms, j.delivery_attempts_max, j.created_at, j.updated_at
 FROM judged AS j

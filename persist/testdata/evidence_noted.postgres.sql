@@ -9,12 +9,9 @@ WITH bounded AS MATERIALIZED (
   FROM bounded, "fencerow_operations" AS o
   WHERE o.operation_id = $1::text
   FOR UPDATE OF o
-), clocked AS MATERIALIZED (
-  SELECT s.*, clock_timestamp() AS judged_at
-  FROM seen AS s
 ), judged AS MATERIALIZED (
   SELECT c.*, '{}'::text[] AS failed
-  FROM clocked AS c
+  FROM (SELECT s.*, clock_timestamp() AS judged_at FROM seen AS s OFFSET 0) AS c
 ), moved AS (
   UPDATE "fencerow_operations" AS o
   SET late_remote_job_id = CASE WHEN (($2::text = 'accepted' AND ($3::text IS NOT NULL AND octet_length($3::text) <= 1024 AND $3::text COLLATE "C" ~ '^[!-~]+$')) AND NOT (j.remote_job_id IS NOT DISTINCT FROM $3::text)) AND j.late_remote_job_id IS NULL THEN $3::text ELSE j.late_remote_job_id END,
@@ -60,43 +57,36 @@ WITH bounded AS MATERIALIZED (
   WHERE o.operation_id = ANY($1::text[])
   ORDER BY o.operation_id
   FOR UPDATE OF o
-), clocked AS MATERIALIZED (
-  SELECT s.*, clock_timestamp() AS judged_at
-  FROM seen AS s
 ), judged AS MATERIALIZED (
-  SELECT c.*, i.ordinal, '{}'::text[] AS failed
-  FROM clocked AS c
+  SELECT c.*, i.ordinal, i.kind AS given_kind, i.remote_job_id AS given_remote_job_id, i.keep AS given_keep, i.revision AS given_revision, i.raw AS given_raw, i.owner AS given_owner, i.detail AS given_detail, '{}'::text[] AS failed
+  FROM (SELECT s.*, clock_timestamp() AS judged_at FROM seen AS s OFFSET 0) AS c
   JOIN input AS i ON i.operation_id = c.operation_id
 ), moved AS (
   UPDATE "fencerow_operations" AS o
-  SET late_remote_job_id = CASE WHEN ((i.kind = 'accepted' AND (i.remote_job_id IS NOT NULL AND octet_length(i.remote_job_id) <= 1024 AND i.remote_job_id COLLATE "C" ~ '^[!-~]+$')) AND NOT (j.remote_job_id IS NOT DISTINCT FROM i.remote_job_id)) AND j.late_remote_job_id IS NULL THEN i.remote_job_id ELSE j.late_remote_job_id END,
+  SET late_remote_job_id = CASE WHEN ((j.given_kind = 'accepted' AND (j.given_remote_job_id IS NOT NULL AND octet_length(j.given_remote_job_id) <= 1024 AND j.given_remote_job_id COLLATE "C" ~ '^[!-~]+$')) AND NOT (j.remote_job_id IS NOT DISTINCT FROM j.given_remote_job_id)) AND j.late_remote_job_id IS NULL THEN j.given_remote_job_id ELSE j.late_remote_job_id END,
       evidence_seq = j.evidence_seq + 1,
-      keep = CASE WHEN (i.kind = 'accepted' AND (i.remote_job_id IS NOT NULL AND octet_length(i.remote_job_id) <= 1024 AND i.remote_job_id COLLATE "C" ~ '^[!-~]+$')) AND (j.late_remote_job_id IS NULL OR j.late_remote_job_id = i.remote_job_id) AND j.remote_job_id IS NULL AND j.keep IS NULL THEN i.keep ELSE j.keep END,
-      due_at = CASE WHEN ((i.kind = 'accepted' AND (i.remote_job_id IS NOT NULL AND octet_length(i.remote_job_id) <= 1024 AND i.remote_job_id COLLATE "C" ~ '^[!-~]+$')) AND NOT (j.remote_job_id IS NOT DISTINCT FROM i.remote_job_id) OR i.kind = 'original_exists' AND j.redo_of IS NOT NULL) AND j.phase IN ('prepared', 'uncertain') THEN least(j.due_at, j.judged_at) ELSE j.due_at END,
-      duplicate_suspected = j.duplicate_suspected OR coalesce(i.kind = 'original_exists' AND j.redo_of IS NOT NULL OR ((i.kind = 'accepted' AND (i.remote_job_id IS NOT NULL AND octet_length(i.remote_job_id) <= 1024 AND i.remote_job_id COLLATE "C" ~ '^[!-~]+$')) AND NOT (j.remote_job_id IS NOT DISTINCT FROM i.remote_job_id)) AND (j.late_remote_job_id <> i.remote_job_id OR j.remote_job_id IS NOT NULL OR j.not_created_attempts < j.attempts AND (i.revision IS NULL OR i.revision < j.not_created_revision)), false),
-      outcome_contradicted = j.outcome_contradicted OR coalesce(i.kind = 'ended_succeeded' AND j.outcome <> 'succeeded' OR i.kind = 'ended_failed' AND j.outcome <> 'failed' OR i.kind = 'ended_canceled' AND j.outcome <> 'canceled' OR (i.kind = 'accepted' AND (i.remote_job_id IS NOT NULL AND octet_length(i.remote_job_id) <= 1024 AND i.remote_job_id COLLATE "C" ~ '^[!-~]+$')) AND j.outcome IN ('rejected', 'canceled', 'abandoned') AND j.remote_job_id IS NULL, false),
+      keep = CASE WHEN (j.given_kind = 'accepted' AND (j.given_remote_job_id IS NOT NULL AND octet_length(j.given_remote_job_id) <= 1024 AND j.given_remote_job_id COLLATE "C" ~ '^[!-~]+$')) AND (j.late_remote_job_id IS NULL OR j.late_remote_job_id = j.given_remote_job_id) AND j.remote_job_id IS NULL AND j.keep IS NULL THEN j.given_keep ELSE j.keep END,
+      due_at = CASE WHEN ((j.given_kind = 'accepted' AND (j.given_remote_job_id IS NOT NULL AND octet_length(j.given_remote_job_id) <= 1024 AND j.given_remote_job_id COLLATE "C" ~ '^[!-~]+$')) AND NOT (j.remote_job_id IS NOT DISTINCT FROM j.given_remote_job_id) OR j.given_kind = 'original_exists' AND j.redo_of IS NOT NULL) AND j.phase IN ('prepared', 'uncertain') THEN least(j.due_at, j.judged_at) ELSE j.due_at END,
+      duplicate_suspected = j.duplicate_suspected OR coalesce(j.given_kind = 'original_exists' AND j.redo_of IS NOT NULL OR ((j.given_kind = 'accepted' AND (j.given_remote_job_id IS NOT NULL AND octet_length(j.given_remote_job_id) <= 1024 AND j.given_remote_job_id COLLATE "C" ~ '^[!-~]+$')) AND NOT (j.remote_job_id IS NOT DISTINCT FROM j.given_remote_job_id)) AND (j.late_remote_job_id <> j.given_remote_job_id OR j.remote_job_id IS NOT NULL OR j.not_created_attempts < j.attempts AND (j.given_revision IS NULL OR j.given_revision < j.not_created_revision)), false),
+      outcome_contradicted = j.outcome_contradicted OR coalesce(j.given_kind = 'ended_succeeded' AND j.outcome <> 'succeeded' OR j.given_kind = 'ended_failed' AND j.outcome <> 'failed' OR j.given_kind = 'ended_canceled' AND j.outcome <> 'canceled' OR (j.given_kind = 'accepted' AND (j.given_remote_job_id IS NOT NULL AND octet_length(j.given_remote_job_id) <= 1024 AND j.given_remote_job_id COLLATE "C" ~ '^[!-~]+$')) AND j.outcome IN ('rejected', 'canceled', 'abandoned') AND j.remote_job_id IS NULL, false),
       updated_at = j.judged_at
   FROM judged AS j
-  JOIN input AS i ON i.ordinal = j.ordinal
   WHERE o.operation_id = j.operation_id AND j.failed = '{}'
-  RETURNING o.*
+  RETURNING o.*, j.ordinal
 ), history AS (
   INSERT INTO "fencerow_history" (operation_id, event, from_phase, to_phase, owner, revision, reason, reviewer, detail, changes, at)
-  SELECT m.operation_id, 'evidence_noted', j.phase, m.phase, i.owner, m.revision, i.kind, NULL, i.detail, jsonb_build_object('late_remote_job_id', m.late_remote_job_id, 'evidence_seq', m.evidence_seq, 'keep', m.keep, 'duplicate_suspected', m.duplicate_suspected, 'outcome_contradicted', m.outcome_contradicted), j.judged_at
+  SELECT m.operation_id, 'evidence_noted', j.phase, m.phase, j.given_owner, m.revision, j.given_kind, NULL, j.given_detail, jsonb_build_object('late_remote_job_id', m.late_remote_job_id, 'evidence_seq', m.evidence_seq, 'keep', m.keep, 'duplicate_suspected', m.duplicate_suspected, 'outcome_contradicted', m.outcome_contradicted), j.judged_at
   FROM moved AS m
   JOIN judged AS j ON j.operation_id = m.operation_id
-  JOIN input AS i ON i.ordinal = j.ordinal
 ), evidence AS (
   INSERT INTO "fencerow_evidence" (operation_id, provider, account, kind, revision, owner, remote_job_id, detail, at)
-  SELECT j.operation_id, j.provider, j.account, i.kind, i.revision, i.owner, i.remote_job_id, i.raw, j.judged_at
+  SELECT j.operation_id, j.provider, j.account, j.given_kind, j.given_revision, j.given_owner, j.given_remote_job_id, j.given_raw, j.judged_at
   FROM moved AS m
   JOIN judged AS j ON j.operation_id = m.operation_id
-  JOIN input AS i ON i.ordinal = j.ordinal
   WHERE true
 )
-SELECT j.ordinal, true AS applied, '{}'::text[] AS failed, m.operation_id, m.kind, m.provider, m.account, m.phase, m.next_action, m.request, m.priority, m.not_before, m.wants_delivery, m.can_investigate, m.remote_job_id, m.late_remote_job_id, m.evidence_seq, m.keep, m.lease_owner, m.lease_until, m.revision, m.due_at, m.attempts, m.delivery_attempts, m.submitted_at, m.outcome, m.delivery, m.object_key, m.object_sha256, m.object_bytes, m.snapshot, m.uncertain_reason, m.quarantine_until, m.observe_deadline, m.not_found_until, m.cancel_requested_at, m.duplicate_suspected, m.outcome_contradicted, m.not_created_revision, m.not_created_attempts, m.redo_of, m.observe_deadline_ms, m.not_found_grace_ms, m.quarantine_ms, m.delivery_attempts_max, m.created_at, m.updated_at
+SELECT m.ordinal, true AS applied, '{}'::text[] AS failed, m.operation_id, m.kind, m.provider, m.account, m.phase, m.next_action, m.request, m.priority, m.not_before, m.wants_delivery, m.can_investigate, m.remote_job_id, m.late_remote_job_id, m.evidence_seq, m.keep, m.lease_owner, m.lease_until, m.revision, m.due_at, m.attempts, m.delivery_attempts, m.submitted_at, m.outcome, m.delivery, m.object_key, m.object_sha256, m.object_bytes, m.snapshot, m.uncertain_reason, m.quarantine_until, m.observe_deadline, m.not_found_until, m.cancel_requested_at, m.duplicate_suspected, m.outcome_contradicted, m.not_created_revision, m.not_created_attempts, m.redo_of, m.observe_deadline_ms, m.not_found_grace_ms, m.quarantine_ms, m.delivery_attempts_max, m.created_at, m.updated_at
 FROM moved AS m
-JOIN judged AS j ON j.operation_id = m.operation_id
 UNION ALL
 SELECT j.ordinal, false, j.failed, j.operation_id, j.kind, j.provider, j.account, j.phase, j.next_action, j.request, j.priority, j.not_before, j.wants_delivery, j.can_investigate, j.remote_job_id, j.late_remote_job_id, j.evidence_seq, j.keep, j.lease_owner, j.lease_until, j.revision, j.due_at, j.attempts, j.delivery_attempts, j.submitted_at, j.outcome, j.delivery, j.object_key, j.object_sha256, j.object_bytes, j.snapshot, j.uncertain_reason, j.quarantine_until, j.observe_deadline, j.not_found_until, j.cancel_requested_at, j.duplicate_suspected, j.outcome_contradicted, j.not_created_revision, j.not_created_attempts, j.redo_of, j.observe_deadline_ms, j.not_found_grace_ms, j.quarantine_ms, j.delivery_attempts_max, j.created_at, j.updated_at
 FROM judged AS j

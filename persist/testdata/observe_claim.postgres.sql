@@ -9,9 +9,6 @@ WITH bounded AS MATERIALIZED (
   FROM bounded, "fencerow_operations" AS o
   WHERE o.operation_id = $1::text
   FOR UPDATE OF o
-), clocked AS MATERIALIZED (
-  SELECT s.*, clock_timestamp() AS judged_at
-  FROM seen AS s
 ), judged AS MATERIALIZED (
   SELECT c.*, array_remove(ARRAY[
       CASE WHEN c.phase IN ('submitted', 'observing') THEN NULL ELSE 'phase' END,
@@ -22,7 +19,7 @@ WITH bounded AS MATERIALIZED (
       CASE WHEN c.account = $3::text THEN NULL ELSE 'account' END,
       CASE WHEN (c.remote_job_id IS NOT NULL AND octet_length(c.remote_job_id) <= 1024 AND c.remote_job_id COLLATE "C" ~ '^[!-~]+$') THEN NULL ELSE 'remote_job_id_known' END
     ]::text[], NULL) AS failed
-  FROM clocked AS c
+  FROM (SELECT s.*, clock_timestamp() AS judged_at FROM seen AS s OFFSET 0) AS c
 ), moved AS (
   UPDATE "fencerow_operations" AS o
   SET phase = 'observing',
@@ -81,9 +78,6 @@ WITH RECURSIVE levels AS (
     FOR UPDATE OF o SKIP LOCKED
   ) AS p
   LIMIT $3::bigint
-), clocked AS MATERIALIZED (
-  SELECT s.*, clock_timestamp() AS judged_at
-  FROM picked AS s
 ), judged AS MATERIALIZED (
   SELECT c.*, array_remove(ARRAY[
       CASE WHEN c.phase IN ('submitted', 'observing') THEN NULL ELSE 'phase' END,
@@ -94,7 +88,7 @@ WITH RECURSIVE levels AS (
       CASE WHEN c.account = $2::text THEN NULL ELSE 'account' END,
       CASE WHEN (c.remote_job_id IS NOT NULL AND octet_length(c.remote_job_id) <= 1024 AND c.remote_job_id COLLATE "C" ~ '^[!-~]+$') THEN NULL ELSE 'remote_job_id_known' END
     ]::text[], NULL) AS failed
-  FROM clocked AS c
+  FROM (SELECT s.*, clock_timestamp() AS judged_at FROM picked AS s OFFSET 0) AS c
 ), moved AS (
   UPDATE "fencerow_operations" AS o
   SET phase = 'observing',
@@ -130,11 +124,8 @@ WITH bounded AS MATERIALIZED (
   WHERE o.operation_id = ANY($1::text[])
   ORDER BY o.operation_id
   FOR UPDATE OF o
-), clocked AS MATERIALIZED (
-  SELECT s.*, clock_timestamp() AS judged_at
-  FROM seen AS s
 ), judged AS MATERIALIZED (
-  SELECT c.*, i.ordinal, array_remove(ARRAY[
+  SELECT c.*, i.ordinal, i.provider AS given_provider, i.account AS given_account, i.owner AS given_owner, i.ttl_ms AS given_ttl_ms, array_remove(ARRAY[
       CASE WHEN c.phase IN ('submitted', 'observing') THEN NULL ELSE 'phase' END,
       CASE WHEN c.lease_until IS NULL OR c.lease_until <= c.judged_at THEN NULL ELSE 'lease_vacant' END,
       CASE WHEN c.next_action = 'observe' THEN NULL ELSE 'next_action' END,
@@ -143,29 +134,26 @@ WITH bounded AS MATERIALIZED (
       CASE WHEN c.account = i.account THEN NULL ELSE 'account' END,
       CASE WHEN (c.remote_job_id IS NOT NULL AND octet_length(c.remote_job_id) <= 1024 AND c.remote_job_id COLLATE "C" ~ '^[!-~]+$') THEN NULL ELSE 'remote_job_id_known' END
     ]::text[], NULL) AS failed
-  FROM clocked AS c
+  FROM (SELECT s.*, clock_timestamp() AS judged_at FROM seen AS s OFFSET 0) AS c
   JOIN input AS i ON i.operation_id = c.operation_id
 ), moved AS (
   UPDATE "fencerow_operations" AS o
   SET phase = 'observing',
-      lease_owner = i.owner,
-      lease_until = j.judged_at + i.ttl_ms * interval '1 millisecond',
+      lease_owner = j.given_owner,
+      lease_until = j.judged_at + j.given_ttl_ms * interval '1 millisecond',
       revision = j.revision + 1,
       updated_at = j.judged_at
   FROM judged AS j
-  JOIN input AS i ON i.ordinal = j.ordinal
   WHERE o.operation_id = j.operation_id AND j.failed = '{}'
-  RETURNING o.*
+  RETURNING o.*, j.ordinal
 ), history AS (
   INSERT INTO "fencerow_history" (operation_id, event, from_phase, to_phase, owner, revision, reason, reviewer, detail, changes, at)
-  SELECT m.operation_id, 'observe_claim', j.phase, m.phase, i.owner, m.revision, NULL, NULL, NULL, jsonb_build_object(), j.judged_at
+  SELECT m.operation_id, 'observe_claim', j.phase, m.phase, j.given_owner, m.revision, NULL, NULL, NULL, jsonb_build_object(), j.judged_at
   FROM moved AS m
   JOIN judged AS j ON j.operation_id = m.operation_id
-  JOIN input AS i ON i.ordinal = j.ordinal
 )
-SELECT j.ordinal, true AS applied, '{}'::text[] AS failed, m.operation_id, m.kind, m.provider, m.account, m.phase, m.next_action, m.request, m.priority, m.not_before, m.wants_delivery, m.can_investigate, m.remote_job_id, m.late_remote_job_id, m.evidence_seq, m.keep, m.lease_owner, m.lease_until, m.revision, m.due_at, m.attempts, m.delivery_attempts, m.submitted_at, m.outcome, m.delivery, m.object_key, m.object_sha256, m.object_bytes, m.snapshot, m.uncertain_reason, m.quarantine_until, m.observe_deadline, m.not_found_until, m.cancel_requested_at, m.duplicate_suspected, m.outcome_contradicted, m.not_created_revision, m.not_created_attempts, m.redo_of, m.observe_deadline_ms, m.not_found_grace_ms, m.quarantine_ms, m.delivery_attempts_max, m.created_at, m.updated_at
+SELECT m.ordinal, true AS applied, '{}'::text[] AS failed, m.operation_id, m.kind, m.provider, m.account, m.phase, m.next_action, m.request, m.priority, m.not_before, m.wants_delivery, m.can_investigate, m.remote_job_id, m.late_remote_job_id, m.evidence_seq, m.keep, m.lease_owner, m.lease_until, m.revision, m.due_at, m.attempts, m.delivery_attempts, m.submitted_at, m.outcome, m.delivery, m.object_key, m.object_sha256, m.object_bytes, m.snapshot, m.uncertain_reason, m.quarantine_until, m.observe_deadline, m.not_found_until, m.cancel_requested_at, m.duplicate_suspected, m.outcome_contradicted, m.not_created_revision, m.not_created_attempts, m.redo_of, m.observe_deadline_ms, m.not_found_grace_ms, m.quarantine_ms, m.delivery_attempts_max, m.created_at, m.updated_at
 FROM moved AS m
-JOIN judged AS j ON j.operation_id = m.operation_id
 UNION ALL
 SELECT j.ordinal, false, j.failed, j.operation_id, j.kind, j.provider, j.account, j.phase, j.next_action, j.request, j.priority, j.not_before, j.wants_delivery, j.can_investigate, j.remote_job_id, j.late_remote_job_id, j.evidence_seq, j.keep, j.lease_owner, j.lease_until, j.revision, j.due_at, j.attempts, j.delivery_attempts, j.submitted_at, j.outcome, j.delivery, j.object_key, j.object_sha256, j.object_bytes, j.snapshot, j.uncertain_reason, j.quarantine_until, j.observe_deadline, j.not_found_until, j.cancel_requested_at, j.duplicate_suspected, j.outcome_contradicted, j.not_created_revision, j.not_created_attempts, j.redo_of, j.observe_deadline_ms, j.not_found_grace_ms, j.quarantine_ms, j.delivery_attempts_max, j.created_at, j.updated_at
 FROM judged AS j

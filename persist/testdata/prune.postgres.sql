@@ -11,12 +11,9 @@ WITH input AS MATERIALIZED (
   WHERE o.operation_id = ANY($1::text[])
   ORDER BY o.operation_id
   FOR UPDATE OF o SKIP LOCKED
-), clocked AS MATERIALIZED (
-  SELECT s.*, clock_timestamp() AS judged_at
-  FROM seen AS s
 ), judged AS MATERIALIZED (
   SELECT c.*
-  FROM clocked AS c
+  FROM (SELECT s.*, clock_timestamp() AS judged_at FROM seen AS s OFFSET 0) AS c
   JOIN input AS i ON i.operation_id = c.operation_id AND i.revision = c.revision AND i.evidence_seq = c.evidence_seq
   WHERE c.next_action IS NULL
     AND c.outcome <> 'abandoned'

@@ -188,7 +188,9 @@ CROSS JOIN LATERAL (
   UNION
   SELECT seq FROM (SELECT e.seq FROM "fencerow_history" AS e WHERE e.operation_id = i.value AND e.from_phase <> e.to_phase AND e.to_phase = 'uncertain' ORDER BY e.seq DESC LIMIT 1) AS l
 ) AS p
-JOIN "fencerow_history" AS h ON h.seq = p.seq
+CROSS JOIN LATERAL (
+  SELECT r.* FROM "fencerow_history" AS r WHERE r.operation_id = i.value AND r.seq = p.seq OFFSET 0
+) AS h
 ORDER BY h.operation_id, h.seq;
 
 -- traces
@@ -198,5 +200,7 @@ FROM unnest($1::text[]) AS i(value)
 CROSS JOIN LATERAL (
   SELECT seq FROM (SELECT e.seq FROM "fencerow_evidence" AS e WHERE e.operation_id = i.value ORDER BY e.seq DESC LIMIT $2::bigint) AS l
 ) AS p
-JOIN "fencerow_evidence" AS v ON v.seq = p.seq
+CROSS JOIN LATERAL (
+  SELECT r.* FROM "fencerow_evidence" AS r WHERE r.operation_id = i.value AND r.seq = p.seq OFFSET 0
+) AS v
 ORDER BY v.operation_id, v.seq;

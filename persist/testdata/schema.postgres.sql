@@ -133,7 +133,7 @@ CREATE INDEX "fencerow_sweep_evidence_attach"
     AND late_remote_job_id IS NOT NULL
     AND NOT (duplicate_suspected OR outcome_contradicted);
 CREATE TABLE "fencerow_history" (
-  seq          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  seq          bigint GENERATED ALWAYS AS IDENTITY,
   operation_id text COLLATE "C" NOT NULL,
   event        text COLLATE "C" NOT NULL,
   from_phase   text COLLATE "C",
@@ -144,12 +144,11 @@ CREATE TABLE "fencerow_history" (
   reviewer     text COLLATE "C",
   detail       text COLLATE "C",
   changes      jsonb NOT NULL,
-  at           timestamptz NOT NULL
+  at           timestamptz NOT NULL,
+  PRIMARY KEY (operation_id, seq)
 );
-CREATE INDEX "fencerow_history_operation"
-  ON "fencerow_history" (operation_id, seq);
 CREATE TABLE "fencerow_evidence" (
-  seq           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  seq           bigint GENERATED ALWAYS AS IDENTITY,
   operation_id  text COLLATE "C",
   provider      text COLLATE "C",
   account       text COLLATE "C",
@@ -158,7 +157,8 @@ CREATE TABLE "fencerow_evidence" (
   owner         text COLLATE "C",
   remote_job_id text COLLATE "C",
   detail        bytea,
-  at            timestamptz NOT NULL
+  at            timestamptz NOT NULL,
+  PRIMARY KEY (seq)
 );
 CREATE INDEX "fencerow_evidence_operation"
   ON "fencerow_evidence" (operation_id, seq);
