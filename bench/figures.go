@@ -58,6 +58,14 @@ var figures = []figure{
 		ours: byEngine(16, atBest), theirs: riverResumable(16),
 	},
 	{
+		name: "16_in_flight_dbos", says: "whole lifecycle, 16 in flight, against 16 workflows of DBOS with four steps",
+		ours: byEngine(16, atBest), theirs: byDBOS(16),
+	},
+	{
+		name: "1024_in_flight_dbos", says: "whole lifecycle, 1,024 in flight, against 64 workflows of DBOS with four steps",
+		ours: byEngine(1024, atBest), theirs: byDBOS(64),
+	},
+	{
 		name: "wal_bytes_river_chain", says: "WAL of a whole lifecycle, 16 in flight, against four chained jobs of River",
 		ours: byEngine(16, atBest), theirs: riverChain(16), counts: "bytes", count: tally.walEach,
 	},
