@@ -46,7 +46,7 @@ func TestEveryWayBringsOperationsThrough(t *testing.T) {
 	if got := strings.Count(out.String(), "\n"); got != len(figures) {
 		t.Errorf("%d lines for %d figures:\n%s", got, len(figures), &out)
 	}
-	if !strings.Contains(out.String(), "statements_an_operation statements 8.00 (8.00–8.00)\n") {
+	if !strings.Contains(out.String(), "statements_an_operation statements 8.00 (8.00–8.00), target at most 8, met\n") {
 		t.Errorf("want 8 statements an operation (prepare and seven events):\n%s", &out)
 	}
 }
