@@ -11,11 +11,13 @@ import (
 
 // options are those of a run of the program.
 type options struct {
-	out    io.Writer
-	pairs  int
-	length time.Duration
-	rates  bool
-	server *pgtest.Server
+	out        io.Writer
+	pairs      int
+	length     time.Duration
+	rates      bool
+	long       bool // also the figures that take many minutes each
+	lifecycles int  // whole lifecycles after which the growth of the table is judged
+	server     *pgtest.Server
 }
 
 // figure is one number: ours against theirs, or a count of ours alone.
@@ -27,6 +29,8 @@ type figure struct {
 	counts string
 	count  func(tally) float64 // what is counted; nil: operations a second
 	target target
+	long   bool                                                             // it takes many minutes, and is measured on demand only
+	once   func(ctx context.Context, f figure, o options) ([]result, error) // in place of the ways: measured once, with no pairs
 }
 
 // way is a way to bring operations through the lifecycle. It opens on a database of its own.
@@ -59,6 +63,9 @@ func (t tally) walEach() float64 { return float64(t.walBytes) / float64(t.operat
 // measure runs the two ways in turn, first one then the other within a pair and the other way round in the next, after
 // one run of each that does not count.
 func (f figure) measure(ctx context.Context, o options) ([]result, error) {
+	if f.once != nil {
+		return f.once(ctx, f, o)
+	}
 	ours, err := f.start(ctx, f.ours, o)
 	if err != nil {
 		return nil, err

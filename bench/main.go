@@ -32,6 +32,9 @@ func main() {
 	}
 }
 
+// note tells whoever waits what takes long; it is no part of the output.
+func note(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+
 // command is what the command line asks for.
 type command struct {
 	options
@@ -45,6 +48,8 @@ func parse(args []string, out io.Writer) (command, error) {
 	flags.IntVar(&c.pairs, "pairs", 5, "how many pairs of runs a figure is the median of")
 	flags.DurationVar(&c.length, "length", 2*time.Second, "how long one run lasts")
 	flags.BoolVar(&c.rates, "rates", false, "also tell each way's operations a second, with the least and the greatest")
+	flags.BoolVar(&c.long, "long", false, "also measure the figures that take many minutes each")
+	flags.IntVar(&c.lifecycles, "lifecycles", 1_000_000, "after how many whole lifecycles the growth of the table is judged")
 	flags.StringVar(&c.markdown, "markdown", "", "also write the figures to a file as a Markdown table")
 	flags.StringVar(&c.plot, "plot", "", "also draw the figures into an SVG file")
 	flags.StringVar(&c.only, "only", "", "a pattern: only the figures whose name it matches")
@@ -53,8 +58,9 @@ func parse(args []string, out io.Writer) (command, error) {
 	if err := flags.Parse(args); err != nil {
 		return c, err
 	}
-	if c.pairs < 1 || c.length <= 0 || flags.NArg() > 0 {
-		return c, fmt.Errorf("want -pairs of at least 1, -length above 0 and no argument; got %d, %s and %q", c.pairs, c.length, flags.Args())
+	if c.pairs < 1 || c.length <= 0 || c.lifecycles < 1 || flags.NArg() > 0 {
+		return c, fmt.Errorf("want -pairs and -lifecycles of at least 1, -length above 0 and no argument; got %d, %d, %s and %q",
+			c.pairs, c.lifecycles, c.length, flags.Args())
 	}
 	return c, nil
 }
@@ -70,7 +76,11 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	}
 	if c.list {
 		for _, f := range chosen {
-			fmt.Fprintf(out, "%-40s %s\n", f.name, f.says)
+			says := f.says
+			if f.long {
+				says += " (only with -long)"
+			}
+			fmt.Fprintf(out, "%-40s %s\n", f.name, says)
 		}
 		return nil
 	}
@@ -96,17 +106,25 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 	return c.measure(ctx, chosen)
 }
 
-// choose gives the figures that are asked for.
+// choose gives the figures that are asked for. A list has the long ones in it.
 func (c command) choose() ([]figure, error) {
 	pattern, err := regexp.Compile(c.only)
 	if err != nil {
 		return nil, fmt.Errorf("read -only: %w", err)
 	}
 	var chosen []figure
+	long := 0
 	for _, f := range figures {
-		if pattern.MatchString(f.name) {
+		switch {
+		case !pattern.MatchString(f.name):
+		case f.long && !c.long && !c.list:
+			long++
+		default:
 			chosen = append(chosen, f)
 		}
+	}
+	if len(chosen) == 0 && long > 0 {
+		return nil, fmt.Errorf("what is called %q takes many minutes, and is measured only with -long", c.only)
 	}
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("no figure is called %q; -list lists them", c.only)
