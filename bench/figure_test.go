@@ -31,7 +31,7 @@ func TestFiguresHaveNamesOfTheirOwnAndSayWhatTheyCompare(t *testing.T) {
 	if err := run(t.Context(), []string{"-list"}, &out); err != nil || strings.Count(out.String(), "\n") != len(figures) {
 		t.Errorf("-list: %v\n%s", err, &out)
 	}
-	for _, bad := range [][]string{{"-only", "("}, {"-only", "nothing"}, {"-pairs", "0"}, {"-lifecycles", "0"}, {"more"}, {"-only", "growth"}} {
+	for _, bad := range [][]string{{"-only", "("}, {"-only", "nothing"}, {"-pairs", "0"}, {"-lifecycles", "0"}, {"more"}, {"-only", "growth", "-lifecycles", "1"}} {
 		if err := run(t.Context(), bad, &out); err == nil {
 			t.Errorf("%q: no error", bad)
 		}
