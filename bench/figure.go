@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -12,11 +11,13 @@ import (
 
 // options are those of a run of the program.
 type options struct {
-	out    io.Writer
-	pairs  int
-	length time.Duration
-	rates  bool
-	server *pgtest.Server
+	out        io.Writer
+	pairs      int
+	length     time.Duration
+	rates      bool
+	long       bool // also the figures that take many minutes each
+	lifecycles int  // whole lifecycles after which the growth of the table is judged
+	server     *pgtest.Server
 }
 
 // figure is one number: ours against theirs, or a count of ours alone.
@@ -27,6 +28,9 @@ type figure struct {
 	theirs way // nil: there is nothing to compare with
 	counts string
 	count  func(tally) float64 // what is counted; nil: operations a second
+	target target
+	long   bool                                                             // it takes many minutes, and is measured on demand only
+	once   func(ctx context.Context, f figure, o options) ([]result, error) // in place of the ways: measured once, with no pairs
 }
 
 // way is a way to bring operations through the lifecycle. It opens on a database of its own.
@@ -58,21 +62,26 @@ func (t tally) walEach() float64 { return float64(t.walBytes) / float64(t.operat
 
 // measure runs the two ways in turn, first one then the other within a pair and the other way round in the next, after
 // one run of each that does not count.
-func (f figure) measure(ctx context.Context, o options) error {
+func (f figure) measure(ctx context.Context, o options) ([]result, error) {
+	if f.once != nil {
+		return f.once(ctx, f, o)
+	}
 	ours, err := f.start(ctx, f.ours, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer ours.close()
+	r := result{name: f.name, says: f.says, target: f.target, unit: ratio, each: f.unit()}
 	if f.theirs == nil {
-		return f.alone(ctx, ours, o)
+		r.unit = f.unit()
+		r.values, err = f.alone(ctx, ours, o)
+		return []result{r}, err
 	}
 	theirs, err := f.start(ctx, f.theirs, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer theirs.close()
-	var a, b, ratios []float64
 	for pair := range o.pairs + 1 {
 		order := []*contender{ours, theirs}
 		if pair%2 == 1 {
@@ -80,34 +89,28 @@ func (f figure) measure(ctx context.Context, o options) error {
 		}
 		for _, c := range order {
 			if err := c.once(ctx, o.length); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		if pair > 0 {
 			x, y := f.value(ours.last), f.value(theirs.last)
-			a, b, ratios = append(a, x), append(b, y), append(ratios, x/y)
+			r.ours, r.theirs, r.values = append(r.ours, x), append(r.theirs, y), append(r.values, x/y)
 		}
 	}
-	fmt.Fprintln(o.out, line(f.name, "ratio", ratios))
-	if o.rates {
-		fmt.Fprintln(o.out, line("  ours", f.unit(), a))
-		fmt.Fprintln(o.out, line("  theirs", f.unit(), b))
-	}
-	return nil
+	return []result{r}, nil
 }
 
-func (f figure) alone(ctx context.Context, ours *contender, o options) error {
-	var a []float64
+func (f figure) alone(ctx context.Context, ours *contender, o options) ([]float64, error) {
+	var values []float64
 	for n := range o.pairs + 1 {
 		if err := ours.once(ctx, o.length); err != nil {
-			return err
+			return nil, err
 		}
 		if n > 0 {
-			a = append(a, f.value(ours.last))
+			values = append(values, f.value(ours.last))
 		}
 	}
-	fmt.Fprintln(o.out, line(f.name, f.unit(), a))
-	return nil
+	return values, nil
 }
 
 func (f figure) value(t tally) float64 {
@@ -122,30 +125,4 @@ func (f figure) unit() string {
 		return "operations/s"
 	}
 	return f.counts
-}
-
-// line is how a figure is told.
-func line(name, unit string, values []float64) string {
-	least, middle, greatest := spread(values)
-	return fmt.Sprintf("%s %s %s (%s–%s)", name, unit, short(middle), short(least), short(greatest))
-}
-
-// spread gives the least, the median and the greatest; of an even number the mean of the two in the middle.
-func spread(values []float64) (least, middle, greatest float64) {
-	sorted := slices.Sorted(slices.Values(values))
-	n := len(sorted)
-	middle = (sorted[(n-1)/2] + sorted[n/2]) / 2
-	return sorted[0], middle, sorted[n-1]
-}
-
-// short writes three figures, or all that stand before the point.
-func short(x float64) string {
-	switch {
-	case x >= 100:
-		return fmt.Sprintf("%.0f", x)
-	case x >= 10:
-		return fmt.Sprintf("%.1f", x)
-	default:
-		return fmt.Sprintf("%.2f", x)
-	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -30,9 +31,21 @@ func TestFiguresHaveNamesOfTheirOwnAndSayWhatTheyCompare(t *testing.T) {
 	if err := run(t.Context(), []string{"-list"}, &out); err != nil || strings.Count(out.String(), "\n") != len(figures) {
 		t.Errorf("-list: %v\n%s", err, &out)
 	}
-	for _, bad := range [][]string{{"-only", "("}, {"-only", "nothing"}, {"-pairs", "0"}, {"more"}} {
+	for _, bad := range [][]string{{"-only", "("}, {"-only", "nothing"}, {"-pairs", "0"}, {"-lifecycles", "0"}, {"more"}, {"-only", "growth", "-lifecycles", "1"}} {
 		if err := run(t.Context(), bad, &out); err == nil {
 			t.Errorf("%q: no error", bad)
+		}
+	}
+}
+
+func TestWhatTakesManyMinutesIsChosenOnlyOnDemand(t *testing.T) {
+	for _, long := range []bool{false, true} {
+		chosen, err := command{options: options{long: long}}.choose()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := slices.ContainsFunc(chosen, func(f figure) bool { return f.long }); got != long {
+			t.Errorf("-long=%t: such a figure is chosen: %t", long, got)
 		}
 	}
 }
@@ -43,10 +56,34 @@ func TestEveryWayBringsOperationsThrough(t *testing.T) {
 	if err := run(t.Context(), []string{"-pairs", "1", "-length", "50ms"}, &out); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Count(out.String(), "\n"); got != len(figures) {
-		t.Errorf("%d lines for %d figures:\n%s", got, len(figures), &out)
+	want := 0
+	for _, f := range figures {
+		if !f.long {
+			want++
+		}
 	}
-	if !strings.Contains(out.String(), "statements_an_operation statements 8.00 (8.00–8.00)\n") {
+	if got := strings.Count(out.String(), "\n"); got != want {
+		t.Errorf("%d lines for %d figures:\n%s", got, want, &out)
+	}
+	if !strings.Contains(out.String(), "statements_an_operation statements 8.00 (8.00–8.00), target at most 8, met\n") {
 		t.Errorf("want 8 statements an operation (prepare and seven events):\n%s", &out)
+	}
+}
+
+func TestGrowthIsThatOfTheTableAndThatWithItsIndexes(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-long", "-only", "growth", "-lifecycles", "300", "-rates"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	var starts []string
+	for line := range strings.Lines(out.String()) {
+		starts = append(starts, strings.Join(strings.Fields(line)[:2], " "))
+	}
+	want := []string{
+		"growth_million_lifecycles ratio", "ours bytes", "theirs bytes",
+		"growth_million_lifecycles_table ratio", "ours bytes", "theirs bytes",
+	}
+	if !slices.Equal(starts, want) {
+		t.Errorf("got lines that begin %q, want %q", starts, want)
 	}
 }

@@ -95,7 +95,7 @@ func byWorker(ctx context.Context, url string) (lane, error) {
 		},
 		stop: func() {
 			cancel()
-			<-done
+			_ = <-done
 			_, _ = stores[0].Close(), stores[1].Close()
 		},
 	}, nil

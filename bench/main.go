@@ -3,8 +3,8 @@
 // is nobody's dependency.
 //
 // Two ways of a figure run in turn, and what is told is their ratio, pair by pair: a machine's speed drifts, and an
-// absolute number is its machine's. Each figure is a line: its name, what it counts, the median, and the least and the
-// greatest of the pairs.
+// absolute number is its machine's. Each figure is a line: its name, what it counts, the median, the least and the
+// greatest of the pairs, and the target where there is one. A table for documents and a picture are made on demand.
 package main
 
 import (
@@ -32,39 +32,57 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string, out io.Writer) (err error) {
+// note tells whoever waits what takes long; it is no part of the output.
+func note(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+
+// command is what the command line asks for.
+type command struct {
+	options
+	only, profile, markdown, plot string
+	list                          bool
+}
+
+func parse(args []string, out io.Writer) (command, error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	o := options{out: out}
-	flags.IntVar(&o.pairs, "pairs", 5, "how many pairs of runs a figure is the median of")
-	flags.DurationVar(&o.length, "length", 2*time.Second, "how long one run lasts")
-	flags.BoolVar(&o.rates, "rates", false, "also tell each way's operations a second, with the least and the greatest")
-	only := flags.String("only", "", "a pattern: only the figures whose name it matches")
-	profile := flags.String("cpuprofile", "", "write this program's CPU profile to a file; the server's is not in it")
-	list := flags.Bool("list", false, "list the figures and what they compare, and measure nothing")
+	c := command{options: options{out: out}}
+	flags.IntVar(&c.pairs, "pairs", 5, "how many pairs of runs a figure is the median of")
+	flags.DurationVar(&c.length, "length", 2*time.Second, "how long one run lasts")
+	flags.BoolVar(&c.rates, "rates", false, "also tell each way's operations a second, with the least and the greatest")
+	flags.BoolVar(&c.long, "long", false, "also measure the figures that take many minutes each")
+	flags.IntVar(&c.lifecycles, "lifecycles", 1_000_000, "after how many whole lifecycles the growth of the table is judged")
+	flags.StringVar(&c.markdown, "markdown", "", "also write the figures to a file as a Markdown table")
+	flags.StringVar(&c.plot, "plot", "", "also draw the figures into an SVG file")
+	flags.StringVar(&c.only, "only", "", "a pattern: only the figures whose name it matches")
+	flags.StringVar(&c.profile, "cpuprofile", "", "write this program's CPU profile to a file; the server's is not in it")
+	flags.BoolVar(&c.list, "list", false, "list the figures and what they compare, and measure nothing")
 	if err := flags.Parse(args); err != nil {
+		return c, err
+	}
+	if c.pairs < 1 || c.length <= 0 || c.lifecycles < 1 || flags.NArg() > 0 {
+		return c, fmt.Errorf("want -pairs and -lifecycles of at least 1, -length above 0 and no argument; got %d, %d, %s and %q",
+			c.pairs, c.lifecycles, c.length, flags.Args())
+	}
+	return c, nil
+}
+
+func run(ctx context.Context, args []string, out io.Writer) (err error) {
+	c, err := parse(args, out)
+	if err != nil {
 		return err
 	}
-	pattern, err := regexp.Compile(*only)
+	chosen, err := c.choose()
 	if err != nil {
-		return fmt.Errorf("read -only: %w", err)
+		return err
 	}
-	if o.pairs < 1 || o.length <= 0 || flags.NArg() > 0 {
-		return fmt.Errorf("want -pairs of at least 1, -length above 0 and no argument; got %d, %s and %q", o.pairs, o.length, flags.Args())
-	}
-	var chosen []figure
-	for _, f := range figures {
-		if pattern.MatchString(f.name) {
-			chosen = append(chosen, f)
-		}
-	}
-	if *list {
+	if c.list {
 		for _, f := range chosen {
-			fmt.Fprintf(out, "%-40s %s\n", f.name, f.says)
+			says := f.says
+			if f.long {
+				says += " (only with -long)"
+			}
+			fmt.Fprintf(out, "%-40s %s\n", f.name, says)
 		}
 		return nil
-	}
-	if len(chosen) == 0 {
-		return fmt.Errorf("no figure is called %q; -list lists them", *only)
 	}
 	var life lifetime
 	defer life.end()
@@ -73,9 +91,9 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 			err = fmt.Errorf("start the server: %v", p)
 		}
 	}()
-	o.server = pgtest.NewServer(&life)
-	if *profile != "" {
-		file, err := os.Create(*profile)
+	c.server = pgtest.NewServer(&life)
+	if c.profile != "" {
+		file, err := os.Create(c.profile)
 		if err != nil {
 			return fmt.Errorf("write the profile: %w", err)
 		}
@@ -85,9 +103,62 @@ func run(ctx context.Context, args []string, out io.Writer) (err error) {
 		}
 		defer pprof.StopCPUProfile()
 	}
+	return c.measure(ctx, chosen)
+}
+
+// choose gives the figures that are asked for. A list has the long ones in it.
+func (c command) choose() ([]figure, error) {
+	pattern, err := regexp.Compile(c.only)
+	if err != nil {
+		return nil, fmt.Errorf("read -only: %w", err)
+	}
+	var chosen []figure
+	long := 0
+	for _, f := range figures {
+		switch {
+		case !pattern.MatchString(f.name):
+		case f.long && !c.long && !c.list:
+			long++
+		default:
+			chosen = append(chosen, f)
+		}
+	}
+	if len(chosen) == 0 && long > 0 {
+		return nil, fmt.Errorf("what is called %q takes many minutes, and is measured only with -long", c.only)
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("no figure is called %q; -list lists them", c.only)
+	}
+	return chosen, nil
+}
+
+// measure tells each figure as soon as it is known. What was measured before an error is written too.
+func (c command) measure(ctx context.Context, chosen []figure) (err error) {
+	var results []result
+	defer func() { err = errors.Join(err, c.write(results)) }()
 	for _, f := range chosen {
-		if err := f.measure(ctx, o); err != nil {
+		measured, err := f.measure(ctx, c.options)
+		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		for _, r := range measured {
+			r.print(c.out, c.rates)
+		}
+		results = append(results, measured...)
+	}
+	return nil
+}
+
+func (c command) write(results []result) error {
+	for _, file := range []struct {
+		name string
+		make func([]result) string
+	}{{c.markdown, markdown}, {c.plot, plot}} {
+		if file.name == "" || len(results) == 0 {
+			continue
+		}
+		if err := os.WriteFile(file.name, []byte(file.make(results)), 0o644); err != nil {
+			return fmt.Errorf("write the figures: %w", err)
 		}
 	}
 	return nil
