@@ -27,7 +27,7 @@ type rivers struct {
 	many    int
 	first   func() river.JobArgs // what begins an operation
 	waiting atomic.Int64         // operations that were begun and are not through
-	through atomic.Int64
+	steps   atomic.Int64 // durable steps, of which an operation has riverSteps
 	sent    sent
 }
 
@@ -63,27 +63,32 @@ var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 func (r *rivers) close() { r.pool.Close() }
 
-// work lets the client run for so long. What is left over is worked off in the next run, of which more is waiting then.
+// work lets the client run for so long from its first step on: a client that starts looks for its peers before it works.
+// What is under way at the end is finished, and counts, its time too, as it does for the engine; of operations that are
+// half through the steps count. What is left over is worked off in the next run, of which more is waiting then.
 func (r *rivers) work(ctx context.Context, length time.Duration) (tally, error) {
-	began, before, through := time.Now(), r.sent.n.Load(), r.through.Load()
+	idle, statements := r.steps.Load(), r.sent.n.Load()
 	if err := r.fill(ctx); err != nil {
 		return tally{}, err
 	}
 	if err := r.client.Start(ctx); err != nil {
 		return tally{}, err
 	}
-	for (time.Since(began) < length || r.through.Load() == through) && ctx.Err() == nil {
+	for r.steps.Load() == idle && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	began, before := time.Now(), r.steps.Load()
+	for time.Since(began) < length && ctx.Err() == nil {
 		if err := r.fill(ctx); err != nil {
 			return tally{}, err
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	took, done := time.Since(began), r.through.Load()-through
-	statements := r.sent.n.Load() - before
 	if err := r.client.Stop(ctx); err != nil {
 		return tally{}, fmt.Errorf("stop River: %w", err)
 	}
-	return tally{operations: int(done), took: took, statements: statements}, ctx.Err()
+	operations := int(r.steps.Load()-before) / riverSteps
+	return tally{operations: max(operations, 1), took: time.Since(began), statements: r.sent.n.Load() - statements}, ctx.Err()
 }
 
 // fill keeps twice as many waiting as there are workers. With more of them a chain's next job would wait behind the first
@@ -102,9 +107,12 @@ func (r *rivers) fill(ctx context.Context) error {
 	return err
 }
 
-func (r *rivers) ended() {
-	r.waiting.Add(-1)
-	r.through.Add(1)
+// stepped counts a durable step, the last of an operation or not.
+func (r *rivers) stepped(last bool) {
+	r.steps.Add(1)
+	if last {
+		r.waiting.Add(-1)
+	}
 }
 
 // inTx does something in a transaction of its own.
@@ -137,8 +145,8 @@ func (w *linkWorker) Work(ctx context.Context, job *river.Job[link]) error {
 		_, err := river.JobCompleteTx[*riverpgxv5.Driver](ctx, tx, job)
 		return err
 	})
-	if err == nil && job.Args.Step+1 == riverSteps {
-		w.r.ended()
+	if err == nil {
+		w.r.stepped(job.Args.Step+1 == riverSteps)
 	}
 	return err
 }
@@ -173,8 +181,8 @@ func (w *wholeWorker) Work(ctx context.Context, job *river.Job[whole]) error {
 				_, err := river.ResumableSetStepTx[*riverpgxv5.Driver](ctx, tx, job)
 				return err
 			})
-			if err == nil && step+1 == riverSteps {
-				w.r.ended()
+			if err == nil {
+				w.r.stepped(step+1 == riverSteps)
 			}
 			return err
 		})

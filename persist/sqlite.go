@@ -7,9 +7,9 @@ import (
 	"github.com/fencerow/fencerow/transitions"
 )
 
-// SQLite: a judge, which answers as PostgreSQL's one statement does, and the steps that follow it in the same BEGIN
-// IMMEDIATE transaction when it applied. SQLite has no data-modifying CTE. The steps judge again: a lease may end
-// between two statements, and then the last step changes no row and the store rolls back and judges anew.
+// SQLite: the steps of an event, in one BEGIN IMMEDIATE transaction, and a judge, which says what is to be answered where
+// they change nothing. SQLite has no data-modifying CTE. Each of them judges for itself: a lease may end between two
+// statements, and where one finds the guards otherwise than another the store rolls back and begins anew.
 
 // sqliteNow is the wall clock in Unix milliseconds, the same in every place of one statement.
 const sqliteNow = "CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)"

@@ -4,7 +4,6 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/fencerow/fencerow/machine"
 	"github.com/fencerow/fencerow/transitions"
@@ -79,66 +78,21 @@ func array[T any](n int, column func(int) transitions.Value, plain func(transiti
 	return list
 }
 
-// cell receives one column of a row, null or not.
-type cell struct {
-	kind  transitions.Kind
-	text  *string
-	bytes []byte
-	num   *int64
-	truth *bool
-	time  *time.Time
-}
-
-func (c *cell) into() any {
-	switch c.kind {
-	case transitions.Text:
-		return &c.text
-	case transitions.Bytes:
-		return &c.bytes
-	case transitions.Int:
-		return &c.num
-	case transitions.Bool:
-		return &c.truth
-	default:
-		return &c.time
-	}
-}
-
-func (c *cell) value() transitions.Value {
-	switch {
-	case c.text != nil:
-		return transitions.TextValue(*c.text)
-	case c.bytes != nil:
-		return transitions.BytesValue(c.bytes)
-	case c.num != nil:
-		return transitions.IntValue(*c.num)
-	case c.truth != nil:
-		return transitions.BoolValue(*c.truth)
-	case c.time != nil:
-		return transitions.TimeValue(*c.time)
-	default:
-		return transitions.NullValue
-	}
-}
-
 // scan reads a row's columns, which stand after what before takes.
 func (s *Store) scan(r row, before ...any) (transitions.Row, error) {
 	columns := s.program.Columns
-	cells := make([]cell, len(columns))
-	into := make([]any, 0, len(before)+len(cells))
+	values := make(transitions.Row, len(columns))
+	into := make([]any, 0, len(before)+len(columns))
 	into = append(into, before...)
-	for i := range cells {
-		cells[i].kind = columns[i].Kind
-		into = append(into, cells[i].into())
+	_, other := r.(*sql.Rows)
+	for i := range columns {
+		if other {
+			into = append(into, &foreign{columns[i].Kind, &values[i]})
+		} else {
+			into = append(into, cell(columns[i].Kind, &values[i]))
+		}
 	}
-	if err := r.Scan(into...); err != nil {
-		return nil, err
-	}
-	values := make(transitions.Row, len(cells))
-	for i := range cells {
-		values[i] = cells[i].value()
-	}
-	return values, nil
+	return values, r.Scan(into...)
 }
 
 // answer reads what a statement says about one operation.

@@ -12,27 +12,18 @@ import (
 	"github.com/fencerow/fencerow/transitions"
 )
 
-// errJudgeAnew ends a transaction in which a later step found the guards otherwise than an earlier one: a lease ended
-// between two statements. It is rolled back and begun again; see judgements.
+// errJudgeAnew ends a transaction in which a later statement found the guards otherwise than an earlier one: a lease ended
+// between the two. It is rolled back and begun again; see judgements.
 var errJudgeAnew = errors.New("the guards changed between two statements of one transaction")
 
 // judgements is how often a transaction is begun, for a clock that ticks over a lease's end in each of them.
 const judgements = 5
 
-// fire judges an event on one operation and, where every guard holds, takes its steps.
+// fire takes an event's steps on one operation, each of which judges the guards. Where they change nothing the judge says
+// why: an event that applies, as most do, is spared it.
 func (s *Store) fire(q *session, statement *persist.Statement, params transitions.Params) (machine.Answer, error) {
-	var answer machine.Answer
-	err := q.query(statement.SQL, arguments(statement.Params, params), func(rows *sql.Rows) error {
-		var err error
-		answer, err = s.scanJudged(rows)
-		return err
-	})
-	if err != nil {
-		return answer, fmt.Errorf("judge: %w", err)
-	}
-	rule := statement.Rule
-	if answer.Exists == rule.New || answer.Exists && !answer.Applied {
-		return answer, nil // denied, or there is no such operation
+	if statement.Rule.New {
+		return s.create(q, statement, params)
 	}
 	row, wrote, err := s.steps(q, statement, params)
 	switch {
@@ -40,14 +31,49 @@ func (s *Store) fire(q *session, statement *persist.Statement, params transition
 		return machine.Answer{}, err
 	case row != nil:
 		return machine.Answer{Applied: true, Exists: true, Row: row}, nil
-	case rule.New && !wrote:
+	case wrote:
+		return machine.Answer{}, errJudgeAnew
+	}
+	answer, err := s.judge(q, statement, params)
+	if err == nil && answer.Applied {
+		err = errJudgeAnew
+	}
+	return answer, err
+}
+
+// create answers with the operation that exists, and creates it where none does.
+func (s *Store) create(q *session, statement *persist.Statement, params transitions.Params) (machine.Answer, error) {
+	answer, err := s.judge(q, statement, params)
+	if err != nil || answer.Exists {
+		return answer, err
+	}
+	row, wrote, err := s.steps(q, statement, params)
+	switch {
+	case err != nil:
+		return machine.Answer{}, err
+	case row != nil:
+		return machine.Answer{Applied: true, Exists: true, Row: row}, nil
+	case !wrote:
 		// The guards of an event that creates the row are about its parameters only.
-		verdict := s.program.Eval(rule.Event, nil, params, transitions.World{Now: time.Now().UnixMicro()})
+		verdict := s.program.Eval(statement.Rule.Event, nil, params, transitions.World{Now: time.Now().UnixMicro()})
 		if !verdict.Applied {
 			return machine.Answer{Failed: verdict.Failed}, nil
 		}
 	}
 	return machine.Answer{}, errJudgeAnew
+}
+
+// judge tells which guards do not hold, and shows the row.
+func (s *Store) judge(q *session, statement *persist.Statement, params transitions.Params) (answer machine.Answer, err error) {
+	err = q.query(statement.SQL, arguments(statement.Params, params), func(rows *sql.Rows) error {
+		var err error
+		answer, err = s.scanJudged(rows)
+		return err
+	})
+	if err != nil {
+		return answer, fmt.Errorf("judge: %w", err)
+	}
+	return answer, nil
 }
 
 // steps writes what an event leaves behind. The row is nil where the guards do not hold any more; wrote tells whether

@@ -175,7 +175,8 @@ func (g *gatherer) share(ctx context.Context, statements []*persist.Statement) (
 	}
 	defer giveBack()
 	batch := g.take()
-	q := &session{ctx: ctx, tx: tx, prepared: prepared}
+	// Nobody ends this context early, and the driver starts a goroutine for each statement of one that could be ended.
+	q := &session{ctx: context.WithoutCancel(ctx), tx: tx, prepared: prepared}
 	for _, w := range batch {
 		if w.answer, err = g.store.fire(q, w.statement, w.params); err != nil {
 			break
