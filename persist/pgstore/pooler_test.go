@@ -50,6 +50,12 @@ func TestBehindAPoolerTheSettingsAreTheRoles(t *testing.T) {
 // pooled gives the address of something that passes connections on, but no session parameters.
 func pooled(t *testing.T, address string) string {
 	t.Helper()
+	return through(t, address, pass)
+}
+
+// through gives an address at which each connection is passed on by pass, which gets one to the server with it.
+func through(t *testing.T, address string, pass func(client, upstream net.Conn)) string {
+	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
@@ -66,15 +72,22 @@ func pooled(t *testing.T, address string) string {
 			if err != nil {
 				return
 			}
-			go pass(client, server)
+			go func() {
+				defer func() { _ = client.Close() }()
+				upstream, err := net.Dial("tcp", server)
+				if err != nil {
+					return
+				}
+				defer func() { _ = upstream.Close() }()
+				pass(client, upstream)
+			}()
 		}
 	}()
 	u.Host = listener.Addr().String()
 	return u.String()
 }
 
-func pass(client net.Conn, server string) {
-	defer func() { _ = client.Close() }()
+func pass(client, upstream net.Conn) {
 	front := pgproto3.NewBackend(client, client)
 	message, err := front.ReceiveStartupMessage()
 	if err != nil {
@@ -89,11 +102,6 @@ func pass(client net.Conn, server string) {
 		_ = front.Flush()
 		return
 	}
-	upstream, err := net.Dial("tcp", server)
-	if err != nil {
-		return
-	}
-	defer func() { _ = upstream.Close() }()
 	encoded, err := startup.Encode(nil)
 	if err != nil {
 		return

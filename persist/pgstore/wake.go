@@ -2,6 +2,7 @@ package pgstore
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -151,7 +152,8 @@ func (w *waker) close() {
 }
 
 // Wakes listens for what other processes make due, on a connection of its own. Without Options.WakeUps it does not. A
-// pooler in transaction mode takes the LISTEN and delivers nothing: listen on a direct connection.
+// pooler in transaction mode takes the LISTEN and delivers nothing: so it calls ready when it has heard itself, and gives
+// up where it does not. Listen on a direct connection there.
 func (s *Store) Wakes(ctx context.Context, ready func(), heard func(machine.Wake)) error {
 	if s.wake == nil {
 		return fmt.Errorf("listen for wake-ups: the store was opened without them: %w", errors.ErrUnsupported)
@@ -168,6 +170,9 @@ func (s *Store) Wakes(ctx context.Context, ready func(), heard func(machine.Wake
 	if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{s.wake.channel}.Sanitize()); err != nil {
 		return fmt.Errorf("listen for wake-ups: %w", err)
 	}
+	if err := s.wake.hearsItself(ctx, conn); err != nil {
+		return fmt.Errorf("listen for wake-ups: %w", err)
+	}
 	ready()
 	for {
 		said, err := s.wake.next(ctx, conn)
@@ -177,6 +182,26 @@ func (s *Store) Wakes(ctx context.Context, ready func(), heard func(machine.Wake
 		var wake machine.Wake
 		if json.Unmarshal([]byte(said), &wake) == nil { // anybody may notify; what is no wake-up is none of ours
 			heard(wake)
+		}
+	}
+}
+
+// hearsItself sends what only this listener knows, as wake-ups are sent, and waits until it comes. A worker that took
+// silence for quiet would ask the database less often for nothing.
+func (w *waker) hearsItself(ctx context.Context, conn *pgx.Conn) error {
+	ctx, cancel := context.WithTimeout(ctx, wakePatience)
+	defer cancel()
+	word := "heard " + rand.Text() // no JSON: it is nobody's wake-up
+	if _, err := w.pool.Exec(ctx, notify, pgx.QueryExecModeExec, w.channel, []string{word}); err != nil {
+		return fmt.Errorf("send one to itself: %w", err)
+	}
+	for {
+		n, err := conn.WaitForNotification(ctx)
+		if err != nil && ctx.Err() != nil {
+			return fmt.Errorf("what was sent did not come within %s; a pooler in transaction mode delivers nothing: give the store the server's own address, or leave wake-ups off: %w", wakePatience, err)
+		}
+		if err != nil || n.Payload == word {
+			return err
 		}
 	}
 }

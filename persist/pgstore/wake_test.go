@@ -2,8 +2,11 @@ package pgstore_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -195,4 +198,48 @@ func (r *recorder) all() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.sent)
+}
+
+// Contract G3: behind a pooler that takes a LISTEN and delivers nothing nobody takes the silence for quiet: the listener
+// says so and is never ready, and the worker goes on to poll as often as without.
+func TestAListenerThatHearsNothingSaysSo(t *testing.T) {
+	t.Parallel()
+	f := open(t, pgstore.Options{})
+	store, err := pgstore.Open(f.ctx, silent(t, f.url), pgstore.Options{WakeUps: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	err = store.Wakes(f.ctx, func() { t.Error("it is ready") }, func(w machine.Wake) { t.Errorf("it heard %v", w) })
+	if err == nil || !strings.Contains(err.Error(), "pooler") {
+		t.Errorf("got %v, want an error that speaks of a pooler", err)
+	}
+}
+
+// silent gives the address of something that passes everything on but notifications.
+func silent(t *testing.T, address string) string {
+	t.Helper()
+	return through(t, address, func(client, upstream net.Conn) {
+		go func() {
+			_, _ = io.Copy(upstream, client)
+			_ = upstream.Close()
+		}()
+		var head [5]byte
+		for {
+			if _, err := io.ReadFull(upstream, head[:]); err != nil {
+				return
+			}
+			body := make([]byte, binary.BigEndian.Uint32(head[1:])-4)
+			if _, err := io.ReadFull(upstream, body); err != nil {
+				return
+			}
+			const notification = 'A'
+			if head[0] == notification {
+				continue
+			}
+			if _, err := client.Write(append(head[:], body...)); err != nil {
+				return
+			}
+		}
+	})
 }
