@@ -175,7 +175,7 @@ func New(ctx context.Context, pool *pgxpool.Pool, o Options) (*Store, error) {
 		s.gather = newGatherer(s, pool, o)
 	}
 	if o.WakeUps {
-		s.wake = newWaker(s, pool)
+		s.wake = newWaker(s, pool, o)
 	}
 	return s, nil
 }

@@ -38,6 +38,7 @@ const notify = "SELECT set_config('synchronous_commit', 'off', true), pg_notify(
 // would make every such commit wait for every other's.
 type waker struct {
 	pool    *pgxpool.Pool
+	mode    pgx.QueryExecMode
 	channel string
 	columns struct{ action, due, updated, provider, account int }
 
@@ -50,8 +51,8 @@ type waker struct {
 	end     context.CancelFunc
 }
 
-func newWaker(s *Store, pool *pgxpool.Pool) *waker {
-	w := &waker{pool: pool, channel: wakeChannel(s), due: map[machine.Wake]struct{}{}}
+func newWaker(s *Store, pool *pgxpool.Pool, o Options) *waker {
+	w := &waker{pool: pool, mode: o.mode(), channel: wakeChannel(s), due: map[machine.Wake]struct{}{}}
 	p := s.program
 	c := &w.columns
 	for name, at := range map[string]*int{"next_action": &c.action, "due_at": &c.due, "updated_at": &c.updated, "provider": &c.provider, "account": &c.account} {
@@ -131,7 +132,7 @@ func (w *waker) fly() {
 		clear(w.due)
 		w.mu.Unlock()
 		ctx, cancel := context.WithTimeout(w.ctx, wakePatience)
-		_, _ = w.pool.Exec(ctx, notify, pgx.QueryExecModeExec, w.channel, payloads)
+		_, _ = w.pool.Exec(ctx, notify, w.mode, w.channel, payloads)
 		cancel()
 		select {
 		case <-w.ctx.Done():
@@ -192,7 +193,7 @@ func (w *waker) hearsItself(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, wakePatience)
 	defer cancel()
 	word := "heard " + rand.Text() // no JSON: it is nobody's wake-up
-	if _, err := w.pool.Exec(ctx, notify, pgx.QueryExecModeExec, w.channel, []string{word}); err != nil {
+	if _, err := w.pool.Exec(ctx, notify, w.mode, w.channel, []string{word}); err != nil {
 		return fmt.Errorf("send one to itself: %w", err)
 	}
 	for {
