@@ -27,7 +27,7 @@ type rivers struct {
 	many    int
 	first   func() river.JobArgs // what begins an operation
 	waiting atomic.Int64         // operations that were begun and are not through
-	steps   atomic.Int64 // durable steps, of which an operation has riverSteps
+	steps   atomic.Int64         // durable steps, of which an operation has riverSteps
 	sent    sent
 }
 
