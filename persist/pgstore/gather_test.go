@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -155,6 +156,42 @@ func TestEventsThatAreFiredTogetherTravelTogetherAndEachIsAnswered(t *testing.T)
 	// The first one, the one statement for five, and that there is no such operation is asked again.
 	if one, many := g.statements(transitions.One), g.statements(persist.Gathered); one != 2 || many != 1 {
 		t.Errorf("%d statements of one and %d of several, want 2 and 1", one, many)
+	}
+}
+
+// Evidence and renewals of several operations go as other events do: one statement, and each operation's own is kept.
+func TestEvidenceAndRenewalsTravelTogetherToo(t *testing.T) {
+	t.Parallel()
+	for event, with := range map[string]transitions.Params{
+		"evidence_noted": text("kind", "note"),
+		"renew":          params(held("w", 1), num("ttl_ms", 3_600_000)),
+	} {
+		g := gather(t, pgstore.Unhurried(pgstore.Options{}), event, with)
+		g.prepared("a", "b", "c")
+		g.exec(g.connect(), "UPDATE fencerow_operations SET lease_owner = 'w', lease_until = now() + interval '1 minute', revision = 1 WHERE operation_id <> 'first'")
+		var answers []chan told
+		for _, id := range []string{"a", "b", "c"} {
+			answers = append(answers, g.call(g.ctx, params(with, text("operation_id", id))))
+		}
+		g.let()
+		<-g.first
+		for i, a := range answers {
+			if got := (<-a).verdict(); got != "applied" {
+				t.Errorf("%s, call %d: %s", event, i, got)
+			}
+		}
+		if many := g.statements(persist.Gathered); many != 1 {
+			t.Errorf("%s: %d statements for three operations, want one", event, many)
+		}
+		for _, id := range []string{"a", "b", "c"} {
+			op := g.op(id)
+			if kept := op.EvidenceSeq == 1; kept != (event == "evidence_noted") {
+				t.Errorf("%s: %s has %d pieces of evidence", event, id, op.EvidenceSeq)
+			}
+			if longer := op.LeaseUntil.Sub(op.UpdatedAt) > 30*time.Minute; longer != (event == "renew") {
+				t.Errorf("%s: the lease of %s ends %s after the event", event, id, op.LeaseUntil.Sub(op.UpdatedAt))
+			}
+		}
 	}
 }
 
