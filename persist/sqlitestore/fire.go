@@ -20,10 +20,13 @@ var errJudgeAnew = errors.New("the guards changed between two statements of one 
 const judgements = 5
 
 // fire takes an event's steps on one operation, each of which judges the guards. Where they change nothing the judge says
-// why: an event that applies, as most do, is spared it.
+// why: an event that applies, as most do, is spared it. An event that creates the operation asks it first, whether there
+// is one.
 func (s *Store) fire(q *session, statement *persist.Statement, params transitions.Params) (machine.Answer, error) {
 	if statement.Rule.New {
-		return s.create(q, statement, params)
+		if answer, err := s.judge(q, statement, params); err != nil || answer.Exists {
+			return answer, err
+		}
 	}
 	row, wrote, err := s.steps(q, statement, params)
 	switch {
@@ -33,6 +36,8 @@ func (s *Store) fire(q *session, statement *persist.Statement, params transition
 		return machine.Answer{Applied: true, Exists: true, Row: row}, nil
 	case wrote:
 		return machine.Answer{}, errJudgeAnew
+	case statement.Rule.New:
+		return s.notCreated(statement, params)
 	}
 	answer, err := s.judge(q, statement, params)
 	if err == nil && answer.Applied {
@@ -41,26 +46,13 @@ func (s *Store) fire(q *session, statement *persist.Statement, params transition
 	return answer, err
 }
 
-// create answers with the operation that exists, and creates it where none does.
-func (s *Store) create(q *session, statement *persist.Statement, params transitions.Params) (machine.Answer, error) {
-	answer, err := s.judge(q, statement, params)
-	if err != nil || answer.Exists {
-		return answer, err
+// notCreated says which guards an operation could not be created for: they are about the parameters only.
+func (s *Store) notCreated(statement *persist.Statement, params transitions.Params) (machine.Answer, error) {
+	verdict := s.program.Eval(statement.Rule.Event, nil, params, transitions.World{Now: time.Now().UnixMicro()})
+	if verdict.Applied {
+		return machine.Answer{}, errJudgeAnew
 	}
-	row, wrote, err := s.steps(q, statement, params)
-	switch {
-	case err != nil:
-		return machine.Answer{}, err
-	case row != nil:
-		return machine.Answer{Applied: true, Exists: true, Row: row}, nil
-	case !wrote:
-		// The guards of an event that creates the row are about its parameters only.
-		verdict := s.program.Eval(statement.Rule.Event, nil, params, transitions.World{Now: time.Now().UnixMicro()})
-		if !verdict.Applied {
-			return machine.Answer{Failed: verdict.Failed}, nil
-		}
-	}
-	return machine.Answer{}, errJudgeAnew
+	return machine.Answer{Failed: verdict.Failed}, nil
 }
 
 // judge tells which guards do not hold, and shows the row.
