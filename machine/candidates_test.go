@@ -113,11 +113,7 @@ func TestADecisionAboutManyLeavesAloneWhatHasACandidate(t *testing.T) {
 func TestWhatWasGivenUpIsNotRedonePastACandidate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
-		d.uncertain("a")
-		time.Sleep(20 * time.Minute) // sleep: synthetic, past the quarantine
-		if _, err := d.ReviewAbandon(t.Context(), "a", d.ada("a")); err != nil {
-			t.Fatal(err)
-		}
+		d.givenUp("a")
 		d.told("job-1")
 		_, err := d.Redo(t.Context(), "a", "b", d.ada("a"), machine.Risks{Override: true})
 		if denied, ok := machine.IsDenied(err); !ok || !denied.Only(machine.NoCandidate) {

@@ -330,11 +330,7 @@ func (s *late) Get(ctx context.Context, ids ...string) ([]transitions.Row, error
 func TestTheSameRedoAskedForTwiceAtOnceIsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
-		d.uncertain("a")
-		time.Sleep(20 * time.Minute) // sleep: synthetic, past the quarantine
-		if _, err := d.ReviewAbandon(t.Context(), "a", d.ada("a")); err != nil {
-			t.Fatal(err)
-		}
+		d.givenUp("a")
 		by := d.ada("a")
 		if _, err := d.Redo(t.Context(), "a", "b", by, machine.Risks{}); err != nil {
 			t.Fatal(err)

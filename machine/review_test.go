@@ -114,6 +114,16 @@ func (d *desk) uncertain(ids ...string) {
 	}
 }
 
+// givenUp abandons an uncertain operation, past its quarantine.
+func (d *desk) givenUp(id string) {
+	d.Helper()
+	d.uncertain(id)
+	time.Sleep(20 * time.Minute) // sleep: synthetic
+	if _, err := d.ReviewAbandon(d.Context(), id, d.ada(id)); err != nil {
+		d.Fatal(err)
+	}
+}
+
 func (d *desk) op(id string) machine.Operation {
 	d.Helper()
 	op, err := d.Get(d.Context(), id)
