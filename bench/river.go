@@ -78,7 +78,7 @@ func (r *rivers) work(ctx context.Context, length time.Duration) (tally, error) 
 		time.Sleep(time.Millisecond)
 	}
 	began, before := time.Now(), r.steps.Load()
-	for time.Since(began) < length && ctx.Err() == nil {
+	for (time.Since(began) < length || r.steps.Load()-before < riverSteps) && ctx.Err() == nil {
 		if err := r.fill(ctx); err != nil {
 			return tally{}, err
 		}
@@ -88,7 +88,7 @@ func (r *rivers) work(ctx context.Context, length time.Duration) (tally, error) 
 		return tally{}, fmt.Errorf("stop River: %w", err)
 	}
 	operations := int(r.steps.Load()-before) / riverSteps
-	return tally{operations: max(operations, 1), took: time.Since(began), statements: r.sent.n.Load() - statements}, ctx.Err()
+	return tally{operations: operations, took: time.Since(began), statements: r.sent.n.Load() - statements}, ctx.Err()
 }
 
 // fill keeps twice as many waiting as there are workers. With more of them a chain's next job would wait behind the first
