@@ -139,7 +139,8 @@ func (s site) pickByLevel(r *transitions.Rule) cte {
 }
 
 // pgJudge judges the locked rows of from, moves those whose guards all hold, and writes what they leave behind. Where the
-// parameters are a table, each row takes its own with it: a part that would join them again is slower by a fifth.
+// parameters are a table, each row takes its own with it: joined again by each later part, the whole lifecycle took the
+// server a fifth longer (ARCHITECTURE.md, 18).
 func (e *emitter) pgJudge(r *transitions.Rule, s site, from string) []cte {
 	columns, from, returns := "c.*, ", clocked(from), "o.*"
 	if s.input != "" {
