@@ -64,14 +64,12 @@ func (e *engine) work(ctx context.Context, length time.Duration) (tally, error) 
 // bring is the whole lifecycle of one operation: eight events.
 func (e *engine) bring(ctx context.Context, id string) error {
 	who := machine.Who{Provider: provider}
-	if _, err := e.verbs.Prepare(ctx, machine.Request{OperationID: id, Kind: provider, Request: request, WantsDelivery: true}); err != nil {
-		return err
-	}
-	l, err := e.verbs.Claim(ctx, transitions.Dispatch, id, who)
+	op, err := e.verbs.Prepare(ctx, machine.Request{OperationID: id, Kind: provider, Request: request, WantsDelivery: true})
 	if err != nil {
 		return err
 	}
-	if _, err := e.verbs.Begin(ctx, l); err != nil {
+	l, err := e.verbs.ClaimAndBegin(ctx, op.Operation, who)
+	if err != nil {
 		return err
 	}
 	if _, err := e.verbs.Accepted(ctx, l, "job-"+id, nil, 0); err != nil {
@@ -80,10 +78,7 @@ func (e *engine) bring(ctx context.Context, id string) error {
 	if l, err = e.verbs.Claim(ctx, transitions.Observe, id, who); err != nil {
 		return err
 	}
-	if _, err := e.verbs.Observed(ctx, l, "succeeded", snapshot, ""); err != nil {
-		return err
-	}
-	if l, err = e.verbs.Claim(ctx, transitions.Deliver, id, who); err != nil {
+	if _, l, err = e.verbs.SucceededAndClaim(ctx, l, snapshot, "", who); err != nil {
 		return err
 	}
 	_, err = e.verbs.Delivered(ctx, l, "results/"+id, digest, size)

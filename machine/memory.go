@@ -252,13 +252,21 @@ func (m *Memory) keep(w write) {
 	v := w.verdict
 	id := m.get(v.Row, "operation_id").Text()
 	m.place(v.Row)
+	m.record(id, v, w.at)
+	if v.Then != nil && v.Then.Applied {
+		m.record(id, *v.Then, w.at)
+	}
+}
+
+// record writes the evidence and the history of an event.
+func (m *Memory) record(id string, v transitions.Verdict, at time.Time) {
 	if e := v.Evidence; e != nil {
 		m.noted++
 		entry := EvidenceEntry{
 			Seq: m.noted, OperationID: id,
 			Provider: m.get(v.Row, "provider").Text(), Account: m.get(v.Row, "account").Text(),
 			Kind: e.Kind.Text(), Revision: e.Revision.Int(), Owner: e.Owner.Text(),
-			RemoteJobID: e.RemoteJobID.Text(), Detail: e.Detail.Bytes(), At: w.at,
+			RemoteJobID: e.RemoteJobID.Text(), Detail: e.Detail.Bytes(), At: at,
 		}
 		m.evidence[id] = append(m.evidence[id], entry)
 		if entry.RemoteJobID != "" {
@@ -270,7 +278,7 @@ func (m *Memory) keep(w write) {
 		m.history[id] = append(m.history[id], HistoryEntry{
 			Seq: m.noted, OperationID: id, Event: e.Event, From: e.From, To: e.To,
 			Owner: e.Owner.Text(), Revision: e.Revision, Reason: e.Reason.Text(), Reviewer: e.Reviewer.Text(),
-			Detail: e.Detail.Text(), Changes: changesJSON(e.Changes), At: w.at,
+			Detail: e.Detail.Text(), Changes: changesJSON(e.Changes), At: at,
 		})
 	}
 }

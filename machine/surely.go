@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/fencerow/fencerow/transitions"
@@ -15,6 +16,7 @@ import (
 // remembers that, so that the same verb, called again, does not take its own earlier success for a denial.
 func (m *Machine) surely(ctx context.Context, l *Lease, event string, params transitions.Params) (op Operation, err error) {
 	id, revision := l.Operation.OperationID, l.Revision
+	landing, _, _ := strings.Cut(event, "+") // of two joined events both land or neither, or the first alone
 	unknown := l.doubted(event)
 	tried := false
 	defer func() {
@@ -32,7 +34,7 @@ func (m *Machine) surely(ctx context.Context, l *Lease, event string, params tra
 			return op, err
 		}
 		if unknown != nil {
-			landed, askErr := m.Landed(ctx, id, event, revision)
+			landed, askErr := m.Landed(ctx, id, landing, revision)
 			_, denied := IsDenied(err)
 			switch {
 			case askErr == nil && landed:

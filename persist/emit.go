@@ -41,7 +41,7 @@ func Compile(p *transitions.Program, d Dialect, n Names, options ...Option) (*Se
 		e.columns = append(e.columns, c.Name)
 	}
 	set := &Set{Dialect: d, Names: n, Program: p, Readers: e.readers(), NoteUnmatched: e.noteUnmatched(), Prune: e.prune()}
-	for _, r := range p.Rules {
+	for _, r := range slices.Concat(p.Rules, p.Joined) {
 		if d == PostgreSQL {
 			set.Many = append(set.Many, e.pgMany(r, ""))
 			set.Gathered = append(set.Gathered, e.pgMany(r, " SKIP LOCKED"))
@@ -81,7 +81,7 @@ var structural = []struct {
 }
 
 // ours are names that the statements give to what they compute beside a row.
-var ours = []string{"applied", "failed", "judged_at", "ordinal", "wake_at", "review_rank"}
+var ours = append([]string{"applied", "failed", "judged_at", "ordinal", "wake_at", "review_rank"}, firsts...)
 
 func (e *emitter) check() error {
 	if e.dialect != PostgreSQL && e.dialect != SQLite {
@@ -109,7 +109,7 @@ func (e *emitter) check() error {
 
 // checkParams refuses parameters whose names the statements give to something of their own.
 func (e *emitter) checkParams() error {
-	for _, r := range e.program.Rules {
+	for _, r := range slices.Concat(e.program.Rules, e.program.Joined) {
 		for _, d := range r.Params {
 			if slices.Contains(ours, d.Name) || d.Name == Limit {
 				return fmt.Errorf("event %s takes a parameter %s, which the statements call something of their own; rename it", r.Event, d.Name)
@@ -237,22 +237,6 @@ const historyColumns = "operation_id, event, from_phase, to_phase, owner, revisi
 
 // evidenceColumns are the columns of an evidence row.
 const evidenceColumns = "operation_id, provider, account, kind, revision, owner, remote_job_id, detail, at"
-
-// owner is whom history names: the event's owner, else the one who held the lease before.
-func (s site) owner(r *transitions.Rule) string {
-	if r.Uses("owner") {
-		return s.param("owner", transitions.Text)
-	}
-	return s.column("lease_owner")
-}
-
-// detail is what the event has to tell beside its reason.
-func (s site) detail(r *transitions.Rule) string {
-	if r.Uses("detail") {
-		return s.param("detail", transitions.Text)
-	}
-	return "NULL"
-}
 
 // evidenceRow writes what the rule appends to evidence about the row at this place.
 func (s site) evidenceRow(r *transitions.Rule) string {

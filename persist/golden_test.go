@@ -3,6 +3,7 @@ package persist_test
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,7 +37,7 @@ func compiled(t *testing.T, d persist.Dialect, n persist.Names) *persist.Set {
 func TestEveryStatementIsAsItWasReadAndCommitted(t *testing.T) {
 	for _, d := range dialects {
 		set := compiled(t, d, persist.Names{})
-		for _, r := range set.Program.Rules {
+		for _, r := range slices.Concat(set.Program.Rules, set.Program.Joined) {
 			var b strings.Builder
 			b.WriteString(header)
 			for _, list := range [][]persist.Statement{set.Statements, set.Many} {

@@ -153,6 +153,9 @@ func (e *emitter) pgJudge(r *transitions.Rule, s site, from string) []cte {
 	if s.input != "" {
 		s.input, s.prefix = "j", along
 	}
+	if r.Then != nil {
+		return append(parts, e.pgThen(r, s)...)
+	}
 	parts = append(parts, cte{"moved", false, fmt.Sprintf("UPDATE %s AS o\n  SET %s\n  FROM judged AS j\n  WHERE o.operation_id = j.operation_id AND j.failed = '{}'\n  RETURNING %s",
 		e.names.operations(), s.sets(r), returns)})
 	return append(parts, e.pgTraces(r, s, "moved AS m\n  JOIN judged AS j ON j.operation_id = m.operation_id")...)
@@ -197,11 +200,7 @@ func (e *emitter) pgTraces(r *transitions.Rule, s site, from string) []cte {
 		if r.New {
 			fromPhase = "NULL"
 		}
-		values := strings.Join([]string{
-			"m.operation_id", textLiteral(r.Event), fromPhase, "m.phase", s.owner(r), "m.revision",
-			s.assigned(r.Reason, transitions.Text), s.assigned(r.Reviewer, transitions.Text), s.detail(r), e.pgChanges(r), s.now,
-		}, ", ")
-		parts = append(parts, cte{"history", false, fmt.Sprintf("INSERT INTO %s (%s)\n  SELECT %s\n  FROM %s%s", e.names.history(), historyColumns, values, from, where)})
+		parts = append(parts, cte{"history", false, fmt.Sprintf("INSERT INTO %s (%s)\n  SELECT %s\n  FROM %s%s", e.names.history(), historyColumns, s.historyValues(r, fromPhase), from, where)})
 	}
 	if r.Evidence != nil && !r.New {
 		parts = append(parts, cte{"evidence", false, fmt.Sprintf("INSERT INTO %s (%s)\n  SELECT %s\n  FROM %s\n  WHERE %s",
@@ -210,11 +209,19 @@ func (e *emitter) pgTraces(r *transitions.Rule, s site, from string) []cte {
 	return parts
 }
 
+// historyValues are an event's history row, of an operation that was moved.
+func (s site) historyValues(r *transitions.Rule, fromPhase string) string {
+	return strings.Join([]string{
+		"m.operation_id", textLiteral(r.Event), fromPhase, "m.phase", s.assigned(r.Owner, transitions.Text), "m.revision",
+		s.assigned(r.Reason, transitions.Text), s.assigned(r.Reviewer, transitions.Text), s.assigned(r.Detail, transitions.Text), s.pgChanges(r, "m."), s.now,
+	}, ", ")
+}
+
 // pairsPerObject keeps a call below the hundred arguments that a function may have.
 const pairsPerObject = 40
 
 // pgChanges writes the recorded columns with their values after the event: times as Unix microseconds, bytes as hex.
-func (e *emitter) pgChanges(r *transitions.Rule) string {
+func (e *emitter) pgChanges(r *transitions.Rule, alias string) string {
 	var objects, pairs []string
 	flush := func() {
 		objects = append(objects, "jsonb_build_object("+strings.Join(pairs, ", ")+")")
@@ -222,7 +229,7 @@ func (e *emitter) pgChanges(r *transitions.Rule) string {
 	}
 	for _, i := range r.Recorded {
 		c := e.program.Columns[i]
-		value := "m." + ident(c.Name)
+		value := alias + ident(c.Name)
 		switch c.Kind {
 		case transitions.Time:
 			value = "(extract(epoch FROM " + value + ") * 1000000)::bigint"

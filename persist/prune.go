@@ -151,7 +151,7 @@ func (e *emitter) pgDiffering() string {
 		}
 		same = append(same, "CASE WHEN "+test+" THEN "+textLiteral(c.Name)+" END")
 	}
-	return fmt.Sprintf("(%s) - array_remove(ARRAY[\n    %s\n  ]::text[], NULL)", e.pgChanges(&transitions.Rule{Recorded: e.kept()}), strings.Join(same, ",\n    "))
+	return fmt.Sprintf("(%s) - array_remove(ARRAY[\n    %s\n  ]::text[], NULL)", e.pgChanges(&transitions.Rule{Recorded: e.kept()}, "m."), strings.Join(same, ",\n    "))
 }
 
 // sqlitePrune writes what stands for the history first: if it was written, the rest follows.

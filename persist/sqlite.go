@@ -74,6 +74,9 @@ func (s site) failedText(r *transitions.Rule) string {
 
 // sqliteSteps writes the steps. Numbered makes each one's parameters.
 func (e *emitter) sqliteSteps(r *transitions.Rule, numbered func(*transitions.Rule) *placeholders) []Step {
+	if r.Then != nil {
+		return append(e.sqliteSteps(r.First, func(*transitions.Rule) *placeholders { return numbered(r) }), e.sqliteThen(r)...)
+	}
 	at := func() site { return e.at(numbered(r), "o", "clock.now") }
 	var steps []Step
 	if r.Evidence != nil {
@@ -108,8 +111,8 @@ func (e *emitter) sqliteHistory(r *transitions.Rule, s site) Step {
 		where += "\n  AND NOT coalesce(" + s.cond(r.Quiet) + ", 0)"
 	}
 	values := strings.Join([]string{
-		s.afterRule(r, "operation_id"), textLiteral(r.Event), fromPhase, s.afterRule(r, "phase"), s.owner(r), s.afterRule(r, "revision"),
-		s.assigned(r.Reason, transitions.Text), s.assigned(r.Reviewer, transitions.Text), s.detail(r), s.sqliteChanges(r), s.now,
+		s.afterRule(r, "operation_id"), textLiteral(r.Event), fromPhase, s.afterRule(r, "phase"), s.assigned(r.Owner, transitions.Text), s.afterRule(r, "revision"),
+		s.assigned(r.Reason, transitions.Text), s.assigned(r.Reviewer, transitions.Text), s.assigned(r.Detail, transitions.Text), s.sqliteChanges(r), s.now,
 	}, ", ")
 	sql := fmt.Sprintf("INSERT INTO %s (%s)\nSELECT %s\nFROM %s\nWHERE %s", e.names.history(), historyColumns, values, from, where)
 	return Step{What: "history", SQL: sql, Params: s.params.list()}

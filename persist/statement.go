@@ -12,6 +12,15 @@ type Statement struct {
 	Rule   *transitions.Rule
 }
 
+// FormName is the form in which the statement names its operations, or "joined" where it fires two events on one that is
+// named by its id.
+func (s *Statement) FormName() string {
+	if s.Rule.Then != nil {
+		return "joined"
+	}
+	return string(s.Form)
+}
+
 // Many is the form that fires an event on several operations by id, with arrays for parameters (PostgreSQL). It is the
 // stores' own: the command line lists the other forms.
 const Many transitions.Form = "many"

@@ -68,4 +68,7 @@ var safetyRules = []SafetyRule{
 	{"FR038", "phase and outcome agree", "an ended operation without an outcome, or a running one with one, is read wrongly by everybody", exampleNoOutcome, "observe_failed", checkOutcomeSet},
 	{"FR039", "what has ended does not begin again", "the old outcome stays on a row that runs", exampleReopened, "reopen", checkOutcomeLeft},
 	{"FR040", "a decision has an author and a reason", "nobody can be asked later why a request was sent again", exampleNoAuthor, "review_abandon", checkDecision},
+
+	// What is joined is there.
+	{"FR041", "joined events are two of the table's", "a misspelt event is joined to nothing, and whoever relies on one statement has two", exampleJoinedUnknown, "dispatch_claim+submit_start", checkJoined},
 }

@@ -4,9 +4,10 @@ import "slices"
 
 // The examples, in the order of the codes. Each is the standard lifecycle with one thing wrong.
 
-// broken changes one event of the standard lifecycle.
+// broken changes one event of the standard lifecycle. It is joined to no other, so that one fault gives one finding.
 func broken(event string, change func(*Event)) Table {
 	t := Standard()
+	t.Joined = slices.DeleteFunc(t.Joined, func(j Joined) bool { return j.First == event || j.Then == event })
 	for i := range t.Events {
 		if t.Events[i].Name == event {
 			change(&t.Events[i])
@@ -218,3 +219,9 @@ func exampleReopened() Table {
 }
 
 func exampleNoAuthor() Table { return unguarded("review_abandon", "reviewer") }
+
+func exampleJoinedUnknown() Table {
+	t := Standard()
+	t.Joined = append(t.Joined, Joined{First: "dispatch_claim", Then: "submit_start", Doc: "claims and begins"})
+	return t
+}

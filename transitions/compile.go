@@ -29,7 +29,7 @@ func compile(t Table) (*Program, error) {
 	p := &Program{
 		Name: t.Name, Columns: t.Columns, Phases: t.Phases, Actions: t.Actions,
 		Outcomes: t.Outcomes, Reasons: t.Reasons,
-		column: map[string]int{}, rule: map[string]*Rule{},
+		column: map[string]int{}, rule: map[string]*Rule{}, joins: t.Joined,
 	}
 	for i, c := range t.Columns {
 		p.column[c.Name] = i
@@ -42,7 +42,7 @@ func compile(t Table) (*Program, error) {
 		p.Rules = append(p.Rules, r)
 		p.rule[r.Event] = r
 	}
-	return p, nil
+	return p, p.join()
 }
 
 func (p *Program) compileEvent(e *Event) (*Rule, error) {
@@ -73,7 +73,26 @@ func (p *Program) compileEvent(e *Event) (*Rule, error) {
 	if err := p.merge(r, e); err != nil {
 		return nil, err
 	}
+	p.author(r)
 	return r, p.collectParams(r)
+}
+
+// author says whom the rule's history row names, and what it may tell. Claims and renewals have nothing to tell.
+func (p *Program) author(r *Rule) {
+	r.Owner, r.Detail = Null(), Null()
+	if p.Column("lease_owner") >= 0 {
+		r.Owner = Col("lease_owner")
+	}
+	r.each(func(x Expr) {
+		x.Walk(func(x Expr) {
+			if x.Op == OpParam && x.Name == pOwner.Name {
+				r.Owner = pOwner
+			}
+		})
+	})
+	if !r.IsClaim() && !(r.Quiet.Op == OpLit && r.Quiet.Value.Bool()) {
+		r.Detail = Param("detail", Text)
+	}
 }
 
 // merge gathers the effects into one assignment a column, in column order, and notes which of them history records.
@@ -130,7 +149,7 @@ func orNull(e Expr) Expr {
 }
 
 // collectParams lists what the rule needs: operation_id first, then in the order of first use. Every rule
-// that has something to tell takes a detail, which goes into its history row.
+// that has something to tell takes a detail, which goes into its history row; it comes last.
 func (p *Program) collectParams(r *Rule) error {
 	kinds := map[string]Kind{}
 	var err error
@@ -170,14 +189,12 @@ func (r *Rule) each(visit func(Expr)) {
 			visit(x)
 		}
 	}
-	if r.takesDetail() {
-		visit(Param("detail", Text))
+	if r.Detail.IsSet() {
+		visit(r.Detail)
 	}
-}
-
-// takesDetail reports whether the event's history row may carry a detail: claims and renewals have nothing to tell.
-func (r *Rule) takesDetail() bool {
-	return !r.IsClaim() && !(r.Quiet.Op == OpLit && r.Quiet.Value.Bool())
+	if r.Then != nil {
+		r.Then.each(visit)
+	}
 }
 
 // Uses reports whether the rule takes a parameter.

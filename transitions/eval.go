@@ -41,6 +41,7 @@ type Verdict struct {
 	Row      Row            // after the event when applied, as it was seen when not
 	Entry    *Entry         // nil if the event leaves no history
 	Evidence *EvidenceEntry // nil if none is appended
+	Then     *Verdict       // of the second of two joined events, where the first was applied; Row is the row after both
 }
 
 // Eval is the meaning of the table: what an event does to a row. It is pure; the stores and the looplab/fsm mirror are
@@ -61,6 +62,7 @@ type Evaluator struct {
 	entry    Entry
 	changes  []Change
 	evidence EvidenceEntry
+	then     *Evaluator // of the second of two joined events
 }
 
 // Evaluator makes an evaluator of the program.
@@ -75,6 +77,23 @@ func (e *Evaluator) Eval(event string, row Row, params Params, w World) *Verdict
 	if r == nil {
 		panic(fmt.Sprintf("evaluate: table %s has no event %q", p.Name, event))
 	}
+	if r.Then == nil {
+		return e.eval(r, row, params, w)
+	}
+	v := e.eval(r.First, row, params, w)
+	if v.Applied {
+		if e.then == nil {
+			e.then = p.Evaluator()
+		}
+		v.Then = e.then.eval(r.Then, v.Row, params, w)
+		v.Row = v.Then.Row
+	}
+	return v
+}
+
+// eval is what one rule does to a row.
+func (e *Evaluator) eval(r *Rule, row Row, params Params, w World) *Verdict {
+	p := e.program
 	if r.New {
 		row = e.blankRow()
 	}
@@ -134,11 +153,8 @@ func (e *Evaluator) note(r *Rule, after Row) *Entry {
 	p := e.program
 	e.entry = Entry{
 		Event: r.Event, From: e.row[p.Column("phase")].Text(), To: after[p.Column("phase")].Text(),
-		Owner: e.column("lease_owner"), Revision: after[p.Column("revision")].Int(),
-		Reason: e.value(&r.Reason), Reviewer: e.value(&r.Reviewer), Detail: e.params["detail"],
-	}
-	if r.Uses("owner") {
-		e.entry.Owner = e.params["owner"]
+		Owner: e.value(&r.Owner), Revision: after[p.Column("revision")].Int(),
+		Reason: e.value(&r.Reason), Reviewer: e.value(&r.Reviewer), Detail: e.value(&r.Detail),
 	}
 	e.changes = e.changes[:0]
 	for _, i := range r.Recorded {
@@ -194,14 +210,6 @@ func (ev *evaluation) value(x *Expr) Value {
 	default:
 		return ev.binary(x)
 	}
-}
-
-// column is null where the table has no such column: one without leases has no lease_owner.
-func (ev *evaluation) column(name string) Value {
-	if i := ev.program.Column(name); i >= 0 {
-		return ev.row[i]
-	}
-	return NullValue
 }
 
 func (ev *evaluation) taken(id Value) bool {

@@ -39,11 +39,12 @@ func (t *Table) AddEvents(after string, events ...Event) {
 	t.Events = slices.Concat(t.Events[:at], events, t.Events[at:])
 }
 
-// DropEvents takes events away.
+// DropEvents takes events away, and what joins them to others.
 func (t *Table) DropEvents(names ...string) {
 	for _, name := range names {
 		at := t.eventAt(name)
 		t.Events = slices.Concat(t.Events[:at], t.Events[at+1:])
+		t.Joined = slices.DeleteFunc(slices.Clone(t.Joined), func(j Joined) bool { return j.First == name || j.Then == name })
 	}
 }
 

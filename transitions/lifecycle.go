@@ -14,6 +14,10 @@ func Standard() Table {
 		Reasons: []string{"no_response", "missing_remote_id", "unclear_answer", "remote_id_taken", "remote_not_found",
 			"overdue", "shutdown", "panic", "unclassified"},
 		Events: standardEvents(),
+		Joined: []Joined{
+			{First: "dispatch_claim", Then: "submit_begin", Doc: "takes the operation and makes the intent to send durable at once: for whoever sends without a further look"},
+			{First: "observe_succeeded", Then: "deliver_claim", Doc: "stores the success and goes on to bring the result home: for an observer that delivers too"},
+		},
 	}
 }
 

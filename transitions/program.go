@@ -17,9 +17,11 @@ type Program struct {
 	Outcomes []string
 	Reasons  []string
 	Rules    []*Rule
+	Joined   []*Rule // of two events each, with the second as Then
 
 	column map[string]int
 	rule   map[string]*Rule
+	joins  []Joined
 }
 
 // Rule is one compiled event.
@@ -34,6 +36,8 @@ type Rule struct {
 	Sets     []Set   // one a column, in column order; all computed from the row before the event
 	Reason   Expr
 	Reviewer Expr
+	Owner    Expr // whom history names: the event's owner, else the one who held the lease before
+	Detail   Expr // what the event has to tell beside its reason
 	Quiet    Expr // no history row when it holds; not set: always one
 	Evidence *EvidenceRow
 	Forms    []Form
@@ -42,6 +46,8 @@ type Rule struct {
 	Doc      string
 	Params   []ParamDef // in the order of first use, operation_id first
 	Recorded []int      // the columns that a history row records, by number
+	First    *Rule      // of two joined events, the first, of which this rule is otherwise a copy
+	Then     *Rule      // of two joined events, the second, fired on the row that the first has left; its parameters are among Params
 }
 
 // ParamDef is a parameter that a rule uses.
@@ -50,7 +56,7 @@ type ParamDef struct {
 	Kind Kind
 }
 
-// Rule finds an event's rule, nil if the table has no such event.
+// Rule finds an event's rule, or that of two joined ones; nil if the table has no such event.
 func (p *Program) Rule(event string) *Rule { return p.rule[event] }
 
 // Column finds a column's number, -1 if the table has no such column.
@@ -137,10 +143,13 @@ func (p *Program) String() string {
 	for _, r := range p.Rules {
 		fmt.Fprintf(&b, "\n%s\n", r)
 	}
+	for _, r := range p.Joined {
+		fmt.Fprintf(&b, "\n%s\n  then %s\n", r, strings.ReplaceAll(r.Then.String(), "\n", "\n  "))
+	}
 	return b.String()
 }
 
-// String dumps one rule.
+// String dumps one rule, without what is joined to it.
 func (r *Rule) String() string {
 	var b strings.Builder
 	from, to := strings.Join(r.From, ", "), r.To

@@ -10,6 +10,7 @@ type Table struct {
 	Outcomes []string // the words of the column outcome
 	Reasons  []string // the words of the column uncertain_reason
 	Events   []Event
+	Joined   []Joined // events that may be fired in one statement
 }
 
 // Column is one column of an operation's row. The four columns that the engine cannot do without are operation_id,

@@ -32,6 +32,9 @@ func (p *Program) Altered(event string, alter func(*Rule)) (*Program, error) {
 	q.Rules[at] = r
 	q.rule = maps.Clone(p.rule)
 	q.rule[event] = r
+	if err := q.join(); err != nil {
+		return nil, fmt.Errorf("alter table %s: %w", p.Name, err)
+	}
 	return &q, nil
 }
 
@@ -73,7 +76,7 @@ func (r *Rule) clone() *Rule {
 // same compares what two rules say, word by word.
 func (r *Rule) same(other *Rule) bool {
 	said := func(r *Rule) string {
-		s := fmt.Sprint(r, r.Recorded, r.Reason, r.Reviewer)
+		s := fmt.Sprint(r, r.Recorded, r.Reason, r.Reviewer, r.Owner, r.Detail)
 		if e := r.Evidence; e != nil {
 			s += fmt.Sprint(e.When, e.Kind, e.RemoteJobID, e.Detail, e.Revision, e.Owner)
 		}

@@ -63,8 +63,8 @@ func TestAnAlteredProgramDiffersInTheOneThingAndTheProgramStaysAsItIs(t *testing
 				t.Fatal(err)
 			}
 			line := "\n  guard " + g.Name + ": " + g.Expr.String()
-			want := strings.Replace(p.String(), r.String(), strings.Replace(r.String(), line, "", 1), 1)
-			if diff := cmp.Diff(want, q.String()); diff != "" {
+			want := strings.Replace(events(p), r.String(), strings.Replace(r.String(), line, "", 1), 1)
+			if diff := cmp.Diff(want, events(q)); diff != "" {
 				t.Errorf("%s without guard %s (-want +got):\n%s", r.Event, g.Name, diff)
 			}
 		}
@@ -74,8 +74,8 @@ func TestAnAlteredProgramDiffersInTheOneThingAndTheProgramStaysAsItIs(t *testing
 				t.Fatal(err)
 			}
 			line := "\n  set " + s.Col + " = " + s.Expr.String()
-			want := strings.Replace(p.String(), r.String(), strings.Replace(r.String(), line, "", 1), 1)
-			if diff := cmp.Diff(want, q.String()); diff != "" {
+			want := strings.Replace(events(p), r.String(), strings.Replace(r.String(), line, "", 1), 1)
+			if diff := cmp.Diff(want, events(q)); diff != "" {
 				t.Errorf("%s without setting %s (-want +got):\n%s", r.Event, s.Col, diff)
 			}
 			for _, i := range q.Rule(r.Event).Recorded {
@@ -88,6 +88,15 @@ func TestAnAlteredProgramDiffersInTheOneThingAndTheProgramStaysAsItIs(t *testing
 	if diff := cmp.Diff(untouched, p, everything); diff != "" {
 		t.Errorf("the program that was altered (-before +after):\n%s", diff)
 	}
+}
+
+// events are a program's rules without those that join two.
+func events(p *transitions.Program) string {
+	var b strings.Builder
+	for _, r := range p.Rules {
+		b.WriteString("\n" + r.String() + "\n")
+	}
+	return b.String()
 }
 
 func TestAlteringNothingIsAnError(t *testing.T) {

@@ -223,7 +223,7 @@ func TestEveryStatementIsPrintedWithItsParameters(t *testing.T) {
 				t.Errorf("%s: %s has no params", dialect, line["event"])
 			}
 		}
-		if forms["one"] != len(program().Rules) || forms["batch"] == 0 || forms["sweep"] == 0 {
+		if forms["one"] != len(program().Rules) || forms["joined"] != len(program().Joined) || forms["batch"] == 0 || forms["sweep"] == 0 {
 			t.Errorf("%s: got the forms %v", dialect, forms)
 		}
 		c.contains(c.want(exitOK, "transitions", "sql", "--dialect", dialect).stdout, "-- dispatch_claim, form batch\n-- params: ")

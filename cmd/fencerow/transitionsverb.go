@@ -158,7 +158,7 @@ func (a *app) transitionsSQL(name string) error {
 			a.printStatement(s)
 			continue
 		}
-		line := statementJSON{Event: s.Event, Form: string(s.Form), SQL: s.SQL, Then: []stepJSON{}, Params: list(s.Params)}
+		line := statementJSON{Event: s.Event, Form: s.FormName(), SQL: s.SQL, Then: []stepJSON{}, Params: list(s.Params)}
 		for _, step := range s.Then {
 			line.Then = append(line.Then, stepJSON{step.What, step.SQL, list(step.Params)})
 		}
@@ -170,9 +170,9 @@ func (a *app) transitionsSQL(name string) error {
 }
 
 func (a *app) printStatement(s persist.Statement) {
-	fmt.Fprintf(a.stdout, "-- %s, form %s\n-- params: %s\n%s\n\n", s.Event, s.Form, words(s.Params), s.SQL)
+	fmt.Fprintf(a.stdout, "-- %s, form %s\n-- params: %s\n%s\n\n", s.Event, s.FormName(), words(s.Params), s.SQL)
 	for _, step := range s.Then {
-		fmt.Fprintf(a.stdout, "-- %s, form %s, then: %s\n-- params: %s\n%s\n\n", s.Event, s.Form, step.What, words(step.Params), step.SQL)
+		fmt.Fprintf(a.stdout, "-- %s, form %s, then: %s\n-- params: %s\n%s\n\n", s.Event, s.FormName(), step.What, words(step.Params), step.SQL)
 	}
 }
 

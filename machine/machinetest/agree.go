@@ -83,7 +83,7 @@ type fenceState struct {
 func everyFence(t *testing.T, s *suite) {
 	s.putHolders()
 	fired := 0
-	for n, rule := range s.p.Rules {
+	for n, rule := range s.rules() {
 		if !rule.New && s.fires(rule) {
 			fired += s.everyFenceOf(n, rule)
 		}
@@ -192,7 +192,7 @@ func (s *suite) generating(r *rapid.T) *generator {
 
 func randomRows(t *testing.T, s *suite) {
 	s.putHolders()
-	rules := slices.DeleteFunc(slices.Clone(s.p.Rules), func(r *transitions.Rule) bool { return !s.fires(r) })
+	rules := slices.DeleteFunc(s.rules(), func(r *transitions.Rule) bool { return !s.fires(r) })
 	n := 0
 	property(t, func(r *rapid.T) {
 		s, g := s.drawing(r), s.generating(r)
@@ -234,7 +234,7 @@ func randomSequences(t *testing.T, s *suite) {
 // oneMore fires one more event on an operation. The first creates it, or finds a row that was made by hand.
 func (s *suite) oneMore(r *rapid.T, g *generator, c *trial) {
 	var here []*transitions.Rule // prefer what may come next
-	for _, rule := range s.p.Rules {
+	for _, rule := range s.rules() {
 		if rule.New == (c.row == nil) && (c.row == nil || rule.Leaves(c.row[s.p.Column("phase")].Text())) {
 			here = append(here, rule)
 		}

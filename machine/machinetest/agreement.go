@@ -3,6 +3,7 @@ package machinetest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,11 +23,14 @@ const (
 	clockTolerance = 5 * time.Second
 )
 
+// rules are the events, and after them what the table joins.
+func (s *suite) rules() []*transitions.Rule { return slices.Concat(s.p.Rules, s.p.Joined) }
+
 // everyEventInEveryPhase holds the store against Eval on hand-made rows, event by event: applied ones, ones that
 // exactly one guard refuses, and random ones in every phase.
 func everyEventInEveryPhase(s *suite) {
 	s.putHolders()
-	for n, rule := range s.p.Rules {
+	for n, rule := range s.rules() {
 		if s.fires(rule) {
 			g := &generator{p: s.p, rule: rule, now: s.now, rng: rand.New(rand.NewPCG(1, uint64(n)))}
 			s.fireAll(g, s.trialsOf(g))
@@ -113,6 +117,13 @@ func (s *suite) trialsOf(g *generator) []trial {
 			trials = append(trials, c)
 		}
 	}
+	if g.rule.Then != nil {
+		for _, guard := range g.rule.Then.Guards {
+			if c, ok := g.search(name("then-"+guard.Name), phases, thenDeniedOnlyBy(guard.Name)); ok {
+				trials = append(trials, c)
+			}
+		}
+	}
 	for _, phase := range s.p.PhaseNames() {
 		for range randomTrials {
 			trials = append(trials, g.random(name("random"), phase))
@@ -147,8 +158,13 @@ func (s *suite) agrees(g *generator, c trial, got machine.Answer, stored transit
 // sameTraces holds what an event left behind beside the row against Eval.
 func (s *suite) sameTraces(g *generator, c trial, want transitions.Verdict, row transitions.Row) {
 	s.Helper()
+	told := []*transitions.Entry{want.Entry}
+	if want.Then != nil {
+		told = append(told, want.Then.Entry)
+	}
+	told = slices.DeleteFunc(told, func(e *transitions.Entry) bool { return e == nil })
 	var entries []machine.HistoryEntry
-	if e := want.Entry; e != nil {
+	for _, e := range told {
 		entries = append(entries, machine.HistoryEntry{
 			OperationID: c.id, Event: e.Event, From: e.From, To: e.To, Owner: e.Owner.Text(), Revision: e.Revision,
 			Reason: e.Reason.Text(), Reviewer: e.Reviewer.Text(), Detail: e.Detail.Text(),
@@ -168,7 +184,11 @@ func (s *suite) sameTraces(g *generator, c trial, want transitions.Verdict, row 
 		s.keptSomewhere(c, raw, entries, history, noted, evidence)
 	}
 	s.sameEntries(c.id, entries, history)
-	if want.Entry != nil && len(history) == 1 {
+	if g.rule.Then != nil {
+		for i, e := range told[:min(len(told), len(history))] {
+			s.sameJoined(c, e.Changes, history[i])
+		}
+	} else if want.Entry != nil && len(history) == 1 {
 		if !g.rule.Quiet.IsSet() { // where there may be no history, the row's clock may be read apart
 			s.same(c.id+": when, by its history and by its row", row[s.p.Column("updated_at")].Time(), history[0].At.UTC())
 		}
@@ -216,6 +236,25 @@ func (s *suite) sameChanges(c trial, want []transitions.Change, entry machine.Hi
 		expected[change.Column] = v.String()
 	}
 	s.same(c.id+": what history records", expected, got)
+}
+
+// sameJoined holds what the history row of one of two joined events records against Eval: the row that is left tells of
+// the second only.
+func (s *suite) sameJoined(c trial, want []transitions.Change, entry machine.HistoryEntry) {
+	s.Helper()
+	expected, got := map[string]string{}, map[string]string{}
+	recorded := s.decode(entry.Changes)
+	for name, v := range recorded {
+		got[name] = v.String()
+	}
+	for _, change := range want {
+		v := change.Value
+		if r := recorded[change.Column]; v.Kind() == transitions.Time && r.Kind() == transitions.Time && v.Time().Sub(r.Time()).Abs() < clockTolerance {
+			v = r
+		}
+		expected[change.Column] = v.String()
+	}
+	s.same(c.id+": what history records of "+entry.Event, expected, got)
 }
 
 // near is got with the times of want, where they differ by no more than the statement took: a database may read its

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fencerow/fencerow/machine"
@@ -214,6 +215,7 @@ func (g *generator) param(d transitions.ParamDef, c trial) transitions.Value {
 	if d.Name == "operation_id" {
 		return value(c.id)
 	}
+	d.Name = strings.TrimPrefix(d.Name, "then_") // of the second of two joined events
 	if i := g.p.Column(d.Name); i >= 0 && c.row != nil && g.p.Columns[i].Kind == d.Kind && g.rng.IntN(2) == 0 {
 		return c.row[i]
 	}
@@ -235,6 +237,9 @@ func (g *generator) param(d transitions.ParamDef, c trial) transitions.Value {
 	case "revision", "evidence_seq":
 		return value(pick[any](g, nil, 2, 3, 4))
 	case "ttl_ms":
+		if g.rule.Then != nil && g.rng.IntN(4) == 0 {
+			return value(0) // the second of two joined events finds the lease over
+		}
 		return value(pick(g, 60_000, 36_000_000))
 	case "delay_ms":
 		return value(pick[any](g, nil, 0, 30_000, 36_000_000))
@@ -318,6 +323,16 @@ func deniedOnlyBy(guard string) func(transitions.Verdict) int {
 			return cost - 1
 		}
 		return cost + 1
+	}
+}
+
+// thenDeniedOnlyBy costs nothing where the first of two joined events applies and exactly one guard of the second fails.
+func thenDeniedOnlyBy(guard string) func(transitions.Verdict) int {
+	return func(v transitions.Verdict) int {
+		if v.Then == nil {
+			return 10 + len(v.Failed)
+		}
+		return deniedOnlyBy(guard)(*v.Then)
 	}
 }
 

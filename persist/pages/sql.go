@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fencerow/fencerow/persist"
@@ -26,7 +27,7 @@ func SQL(p *transitions.Program, d persist.Dialect) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# The statements of the lifecycle `%s` for %s\n\n", p.Name, titles[d])
 	b.WriteString("What the store executes when an event is fired. Statements that follow in the same transaction stand below.\n")
-	for _, r := range p.Rules {
+	for _, r := range slices.Concat(p.Rules, p.Joined) {
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n", r.Event, upper(r.Doc))
 		for i := range set.Statements {
 			if set.Statements[i].Event == r.Event {

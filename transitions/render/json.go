@@ -16,6 +16,7 @@ type (
 		Reasons  []string     `json:"reasons"`
 		Columns  []jsonColumn `json:"columns"`
 		Events   []jsonEvent  `json:"events"`
+		Joined   []jsonJoined `json:"joined"` // events that one statement may fire
 	}
 	jsonPhase struct {
 		Name       string `json:"name"`
@@ -53,6 +54,11 @@ type (
 		Params  []jsonParam  `json:"params"`
 		Forms   []string     `json:"forms"`
 	}
+	jsonJoined struct {
+		First string `json:"first"`
+		Then  string `json:"then"`
+		Doc   string `json:"doc"`
+	}
 	jsonGuard struct {
 		Name string `json:"name"`
 		Expr string `json:"expr"`
@@ -70,7 +76,7 @@ type (
 
 // JSON writes the program for other programs to read.
 func JSON(p *transitions.Program) ([]byte, error) {
-	out := jsonProgram{Name: p.Name, Outcomes: some(p.Outcomes), Reasons: some(p.Reasons), Phases: []jsonPhase{}, Actions: []jsonAction{}}
+	out := jsonProgram{Name: p.Name, Outcomes: some(p.Outcomes), Reasons: some(p.Reasons), Phases: []jsonPhase{}, Actions: []jsonAction{}, Joined: []jsonJoined{}}
 	for _, ph := range p.Phases {
 		out.Phases = append(out.Phases, jsonPhase{ph.Name, ph.True, ph.Action, ph.Sendable, ph.Effecting, ph.HasOutcome, ph.Restless, ph.Lapse})
 	}
@@ -82,6 +88,9 @@ func JSON(p *transitions.Program) ([]byte, error) {
 	}
 	for _, r := range p.Rules {
 		out.Events = append(out.Events, eventOf(r))
+	}
+	for _, r := range p.Joined {
+		out.Joined = append(out.Joined, jsonJoined{r.First.Event, r.Then.Event, r.Doc})
 	}
 	text, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {

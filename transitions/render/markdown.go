@@ -38,6 +38,7 @@ func Page(p *transitions.Program, links Links) string {
 	g.diagram()
 	g.matrix()
 	g.events()
+	g.joined()
 	g.fences()
 	g.guards()
 	g.columns()
@@ -174,6 +175,20 @@ func (g *page) events() {
 			}
 		}
 		g.row(code(r.Event), way(r), string(r.Fence), codes(guards), codes(columns), leaves(r), r.Actor, r.Doc)
+	}
+	g.say("")
+}
+
+// joined lists the events that one statement may fire.
+func (g *page) joined() {
+	if len(g.program.Joined) == 0 {
+		return
+	}
+	g.say("## Joined events\n")
+	g.say("Two events in one statement, for whoever does both right after the other and would wait for the disk in between. The second is judged on what the first has left, and fired only where that was applied; where it is denied, the first stands. Each leaves its own history row, so nothing is possible that the two do not allow one after the other.\n")
+	g.head("first", "then", "what it is for")
+	for _, r := range g.program.Joined {
+		g.row(code(r.First.Event), code(r.Then.Event), r.Doc)
 	}
 	g.say("")
 }

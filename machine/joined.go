@@ -1,0 +1,152 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/fencerow/fencerow/transitions"
+)
+
+// Two events that one worker does right after the other may go in one statement, and wait once for the disk
+// (transitions.Joined). A table that does not join them has the two verbs one after the other.
+
+// The events that the verbs below join.
+var (
+	claimAndBegin     = transitions.Joined{First: "dispatch_claim", Then: "submit_begin"}
+	succeededAndClaim = transitions.Joined{First: "observe_succeeded", Then: "deliver_claim"}
+)
+
+// ClaimAndBegin takes one operation in order to send its request and makes the intent to send durable, as Claim and then
+// Begin do, in one statement: both are stored or neither is. The lease's Operation is begun. As with Begin, only a nil
+// error allows the request to be sent, once, while Lease.Left says that there is time.
+//
+// Op is the operation as Prepare, Get or List gave it: what repeats another operation is looked at first, and takes two
+// statements. An unknown answer is asked of history until ctx ends; what landed then lapses, and is put before a
+// reviewer although nothing was sent, so that who has no use for it gives it back with NotCreated and ProofNotSent.
+func (m *Machine) ClaimAndBegin(ctx context.Context, op Operation, who Who) (*Lease, error) {
+	event := claimAndBegin.Name()
+	rule := m.store.Program().Rule(event)
+	if op.RedoOf != "" || rule == nil {
+		l, err := m.Claim(ctx, transitions.Dispatch, op.OperationID, who)
+		if err != nil {
+			return nil, err
+		}
+		return m.beginUnder(ctx, l)
+	}
+	params, _, err := m.claimParams(transitions.Dispatch, who)
+	if err != nil {
+		return nil, err
+	}
+	params["operation_id"] = transitions.TextValue(op.OperationID)
+	before := m.clock()
+	begun, err := m.begin(ctx, event, params)
+	if err != nil {
+		return nil, err
+	}
+	l := m.lease(begun, transitions.Dispatch, before)
+	switch {
+	case begun.Phase != rule.Then.To:
+		return m.beginUnder(ctx, l) // it says why the second event was denied
+	case begun.RedoOf == "":
+		return l, nil
+	}
+	if _, err := m.NotCreated(ctx, l, ProofNotSent, 0, "begun without a look at what it repeats"); err != nil {
+		return nil, err
+	}
+	return nil, &InvalidError{"operation", fmt.Sprintf("operation %q repeats %q, which was not said; nothing was sent: give it as Get gives it", op.OperationID, begun.RedoOf)}
+}
+
+// beginUnder begins under a claim of its own, and gives that up where it may not.
+func (m *Machine) beginUnder(ctx context.Context, l *Lease) (*Lease, error) {
+	begun, err := m.Begin(ctx, l)
+	if _, denied := IsDenied(err); denied {
+		_, _ = m.Release(ctx, l, 0, "") // one that is not given up lapses
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.Operation = begun
+	return l, nil
+}
+
+// begin fires claimAndBegin until it is known whether it landed: its owner is of this call alone, so what history has of
+// it is this call's.
+func (m *Machine) begin(ctx context.Context, event string, params transitions.Params) (Operation, error) {
+	id, owner := params["operation_id"].Text(), params["owner"].Text()
+	var doubt error
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
+		op, err := m.Fire(ctx, event, params)
+		if IsUnknown(err) {
+			doubt = err
+		}
+		if doubt == nil {
+			return op, err
+		}
+		if err == nil {
+			return op, nil
+		}
+		revision, askErr := m.begunBy(ctx, id, owner)
+		if _, denied := IsDenied(err); askErr == nil && revision == 0 && denied {
+			return op, err // it ran, it was refused, and nothing of this owner is in history
+		}
+		if askErr == nil && revision > 0 {
+			if op, err = m.Get(ctx, id); err == nil {
+				return op, heldBy(op, owner, revision)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return Operation{}, doubt
+		case <-time.After(wait):
+		}
+	}
+}
+
+// begunBy asks history under which revision an owner has begun; 0 means under none that is there yet.
+func (m *Machine) begunBy(ctx context.Context, id, owner string) (int64, error) {
+	entries, err := m.store.History(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range entries {
+		if e.Event == claimAndBegin.Then && e.Owner == owner {
+			return e.Revision, nil
+		}
+	}
+	return 0, nil
+}
+
+// heldBy is the error where somebody has taken an operation over since.
+func heldBy(op Operation, owner string, revision int64) error {
+	if op.LeaseOwner != owner || op.Revision != revision {
+		return &LeaseError{op.OperationID}
+	}
+	return nil
+}
+
+// SucceededAndClaim stores that the remote job succeeded, as Observed does, and takes the operation in order to bring its
+// result home, as Claim does, in one statement. The lease is nil where there is nothing to deliver, or where the delivery
+// is not for this worker; the success is stored all the same. L is over in either case.
+func (m *Machine) SucceededAndClaim(ctx context.Context, l *Lease, snapshot []byte, detail string, who Who) (Operation, *Lease, error) {
+	event := succeededAndClaim.Name()
+	if m.store.Program().Rule(event) == nil {
+		op, err := m.Observed(ctx, l, SaysSucceeded, snapshot, detail)
+		return op, nil, err
+	}
+	claim, _, err := m.claimParams(transitions.Deliver, who)
+	if err != nil {
+		return Operation{}, nil, err
+	}
+	p := l.told(Text(detail), detail)
+	p["snapshot"] = transitions.BytesValue(Bounded(snapshot, MaxRaw))
+	for name, v := range claim {
+		p["then_"+name] = v
+	}
+	before := m.clock()
+	op, err := m.surely(ctx, l, event, p)
+	if err != nil || op.LeaseOwner != claim["owner"].Text() {
+		return op, nil, err
+	}
+	return op, m.lease(op, transitions.Deliver, before), nil
+}
