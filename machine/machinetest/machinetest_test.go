@@ -3,6 +3,7 @@ package machinetest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func TestTheTrialsApplyEveryEventAndLetEveryGuardDecideAlone(t *testing.T) {
 
 func everythingDecides(t *testing.T, p *transitions.Program) {
 	t.Helper()
-	for _, rule := range p.Rules {
+	for _, rule := range slices.Concat(p.Rules, p.Joined) {
 		g := generatorFor(p, rule)
 		seen := map[string]bool{}
 		for _, c := range (&suite{reporter: t, p: p}).trialsOf(g) {
@@ -84,7 +85,7 @@ func TestTheSuiteSeesADifferenceOfOneColumn(t *testing.T) {
 func TestATrialNeedsNoClockThatIsExact(t *testing.T) {
 	t.Parallel()
 	p := transitions.MustCompile(transitions.Standard())
-	for _, rule := range p.Rules {
+	for _, rule := range slices.Concat(p.Rules, p.Joined) {
 		g := generatorFor(p, rule)
 		for _, c := range (&suite{reporter: t, p: p}).trialsOf(g) {
 			now := g.eval(c)
@@ -102,7 +103,7 @@ func TestAnExampleIsARowThatItsEventIsAppliedTo(t *testing.T) {
 	t.Parallel()
 	p := transitions.MustCompile(transitions.Standard())
 	now := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
-	for _, rule := range p.Rules {
+	for _, rule := range slices.Concat(p.Rules, p.Joined) {
 		row, params, ok := Example(p, rule.Event, "a", now)
 		if !ok || (row == nil) != rule.New {
 			t.Errorf("%s: found %t, a row %t", rule.Event, ok, row != nil)

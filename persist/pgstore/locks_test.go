@@ -3,6 +3,7 @@ package pgstore_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,8 @@ import (
 
 // eachStatement runs a test for every event that finds its row, fired on one operation and on several.
 func eachStatement(t *testing.T, test func(t *testing.T, rule *transitions.Rule, form transitions.Form)) {
-	for _, rule := range transitions.MustCompile(transitions.Standard()).Rules {
+	p := transitions.MustCompile(transitions.Standard())
+	for _, rule := range slices.Concat(p.Rules, p.Joined) {
 		for _, form := range []transitions.Form{transitions.One, persist.Many} {
 			if !rule.New {
 				t.Run(fmt.Sprintf("%s %s", rule.Event, form), func(t *testing.T) { test(t, rule, form) })

@@ -135,7 +135,7 @@ func TestEveryStatementIsOneOfPersists(t *testing.T) {
 	id := func(id string) transitions.Params {
 		return transitions.Params{"operation_id": transitions.TextValue(id)}
 	}
-	for _, r := range store.program.Rules {
+	for _, r := range slices.Concat(store.program.Rules, store.program.Joined) {
 		// What the events come to does not matter here: a denied one is judged only, so every step is looked at below.
 		if _, err := store.ApplyMany(ctx, r.Event, []transitions.Params{id("a"), id("b")}); err != nil && !r.New {
 			t.Errorf("%s: %v", r.Event, err)
