@@ -3,6 +3,7 @@ package transitions
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Joined says that two events may be fired in one statement, the second on what the first has left: for whoever does
@@ -91,6 +92,9 @@ func (e Expr) mapped(change func(Expr) Expr) Expr {
 // claim's or a lease holder's, of an operation that exists, and leave one history row each and no evidence.
 func joinable(first, then *Rule) bool {
 	fits := func(r *Rule) bool {
+		if slices.ContainsFunc(r.Params, func(d ParamDef) bool { return strings.HasPrefix(d.Name, thenPrefix) }) {
+			return false // the second's parameters could not be told from it
+		}
 		return !r.New && (r.Fence == Held || r.IsClaim()) && r.Evidence == nil && !r.Quiet.IsSet()
 	}
 	return fits(first) && fits(then) && slices.ContainsFunc(first.From, func(from string) bool { return then.Leaves(first.Lands(from)) })

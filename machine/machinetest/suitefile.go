@@ -213,7 +213,7 @@ func (s *suiteSet) columnKind(name string) (transitions.Kind, string) {
 // paramKind tells the kinds of a rule's parameters, of all rules' where rule is nil.
 func (s *suiteSet) paramKind(rule *transitions.Rule) func(string) (transitions.Kind, string) {
 	return func(name string) (transitions.Kind, string) {
-		for _, r := range s.program.Rules {
+		for _, r := range slices.Concat(s.program.Rules, s.program.Joined) {
 			for _, d := range r.Params {
 				if d.Name == name && (rule == nil || rule == r) {
 					return d.Kind, ""
