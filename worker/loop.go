@@ -14,10 +14,14 @@ import (
 // the lease lapses.
 const claimTimeout = 10 * time.Second
 
+// claimAgain is how soon a claim that brought some, but not all that were wanted, is followed by another: others' claims
+// may have locked the rest just then. At once it would compete with the work that was brought.
+const claimAgain = 20 * time.Millisecond
+
 // loop claims work for one action by demand, as much as there are free slots, and runs each claim on its own
 // goroutine. quota, where there is one, says how many more may be claimed now.
 func (w *Worker) loop(action string, work func(*machine.Lease), quota func() int) {
-	free := newSlots(w.cfg.Slots)
+	free := w.slots[action]
 	failures, nothing := 0, 0 // in a row
 	for {
 		n := free.take(w.soft)
@@ -54,9 +58,11 @@ func (w *Worker) loop(action string, work func(*machine.Lease), quota func() int
 		if len(leases) > 0 {
 			nothing = 0
 		}
-		// A claim that brought some is followed by another at once: others' claims may have locked the rest just then.
-		if len(leases) == 0 {
+		switch {
+		case len(leases) == 0:
 			w.rest(action, w.pause(nothing, failures))
+		case len(leases) < want:
+			w.rest(action, claimAgain)
 		}
 	}
 }
@@ -111,6 +117,17 @@ func (s *slots) take(ctx context.Context) int {
 		}
 	}
 	return 0
+}
+
+// tryTake takes a slot if one is free.
+func (s *slots) tryTake() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.free == 0 {
+		return false
+	}
+	s.free--
+	return true
 }
 
 func (s *slots) give(n int) {

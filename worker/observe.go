@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/transitions"
 )
 
 // observe reads the remote status of one operation and stores what it means.
@@ -39,12 +40,37 @@ func (w *Worker) observe(l *machine.Lease) {
 		if denied, ok := machine.IsDenied(stored); ok && denied.Only("not_found_grace_over") {
 			after, stored = w.machine.Pending(w.last, l, nil, w.nextLook(op, status.RetryAfter), "the remote does not know the job yet")
 		}
+	case status.State == Succeeded && w.goesOnToDeliver(op, handler):
+		after, stored = w.succeeded(l, status)
+		w.late(l, status, stored)
 	default:
 		after, stored = w.machine.Observed(w.last, l, string(status.State), status.Snapshot, status.Detail)
 		w.late(l, status, stored)
 	}
 	w.failpoint(StepObserved)
 	w.observed(l, after, stored)
+}
+
+// goesOnToDeliver takes a slot to deliver in, where the result is wanted and this worker can bring it home at once. A slot
+// is free only where nothing else that is due waits for one.
+func (w *Worker) goesOnToDeliver(op machine.Operation, h Handler) bool {
+	_, can := h.(Deliverer)
+	return can && op.WantsDelivery && w.soft.Err() == nil && w.slots[transitions.Deliver].tryTake()
+}
+
+// succeeded stores a success together with the claim of its delivery, and delivers in the slot that was taken for it.
+func (w *Worker) succeeded(l *machine.Lease, s Status) (machine.Operation, error) {
+	free := w.slots[transitions.Deliver]
+	after, next, err := w.machine.SucceededAndClaim(w.last, l, s.Snapshot, s.Detail, w.cfg.Who)
+	if next == nil {
+		free.give(1)
+		return after, err
+	}
+	w.busy.Go(func() {
+		defer free.give(1)
+		w.deliver(next)
+	})
+	return after, err
 }
 
 // goesOn stores a look at a job that has not ended, as far as is known, and asks the remote to cancel it first where that

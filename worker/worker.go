@@ -29,6 +29,7 @@ type Worker struct {
 	outage   *outage
 	faults   *faults
 	wake     map[string]chan struct{}
+	slots    map[string]*slots
 	ears     ears
 	sends    atomic.Int64 // submissions begun
 	notLeft  atomic.Int64 // of those, how many ended with proof that not one byte of the request left
@@ -48,10 +49,11 @@ func New(cfg Config) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Worker{cfg: cfg, outage: &outage{log: cfg.Log}, faults: newFaults(cfg.Log), wake: map[string]chan struct{}{}}
+	w := &Worker{cfg: cfg, outage: &outage{log: cfg.Log}, faults: newFaults(cfg.Log), wake: map[string]chan struct{}{}, slots: map[string]*slots{}}
 	w.machine = cfg.Machine.Telling(func(_, _ string, err error) { w.outage.note("store what was learnt", err) })
 	for _, action := range []string{transitions.Dispatch, transitions.Observe, transitions.Deliver, transitions.Investigate} {
 		w.wake[action] = make(chan struct{}, 1)
+		w.slots[action] = newSlots(cfg.Slots)
 	}
 	w.ears.due = map[alarm]struct{}{}
 	if waker, ok := cfg.Machine.Store().(machine.Waker); ok {
