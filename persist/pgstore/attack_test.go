@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/persist"
 	"github.com/fencerow/fencerow/persist/pgstore"
 	"github.com/fencerow/fencerow/transitions"
 )
@@ -372,29 +373,28 @@ func TestClosingTheStoreTellsThoseThatGather(t *testing.T) {
 	f.until("nothing is left running", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// A hundred operations with the largest requests travel together as they would alone.
-func TestEventsOnLargeRequestsAreAnswered(t *testing.T) {
+// A hundred rows of the largest size would take the server longer than a statement may.
+func TestOperationsWithLargeRequestsTravelInSmallerCompany(t *testing.T) {
 	t.Parallel()
-	f := open(t, pgstore.Options{MaxConns: 8})
-	const n = 30
+	g := gather(t, pgstore.Unhurried(pgstore.Options{}), "cancel_request", nil)
 	var names []string
-	for i := range n {
-		names = append(names, fmt.Sprintf("op-%d", i))
+	for i := range 12 {
+		names = append(names, fmt.Sprintf("op-%02d", i))
 	}
-	f.prepared(names...)
-	f.exec(f.connect(), "UPDATE fencerow_operations SET request = convert_to(repeat('x', $1), 'UTF8')", 1<<20)
-	s, let := f.kept(pgstore.Options{})
-	var calls []chan told
+	g.prepared(names...)
+	g.exec(g.connect(), "UPDATE fencerow_operations SET request = convert_to(repeat('x', 1 << 20), 'UTF8') WHERE operation_id LIKE 'op-%'")
+	g.applied("dispatch_claim", names[0], claim("w")) // as a worker does first
+	var answers []chan told
 	for _, id := range names {
-		calls = append(calls, f.fires(s, "cancel_request", text("operation_id", id)))
+		answers = append(answers, g.call(g.ctx, text("operation_id", id)))
 	}
-	f.until("all have gathered", func() bool { return s.Waiting("cancel_request") == n })
-	let()
-	began := time.Now()
-	for i, c := range calls {
-		if got := (<-c).verdict(); got != "applied" {
+	g.let()
+	for i, a := range answers {
+		if got := (<-a).verdict(); got != "applied" {
 			t.Errorf("call %d: %s", i, got)
 		}
 	}
-	t.Logf("%d answers of %d MB took %s", n, 1, time.Since(began))
+	if many := g.statements(persist.Gathered); many != 2 {
+		t.Errorf("%d statements for 12 MB of requests, want 2 of at most 8", many)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -18,6 +19,10 @@ import (
 const (
 	mostGathered      = 100
 	mostGatheredBytes = 1 << 20
+
+	// mostAnsweredBytes bounds the rows that a statement is answered with. The server writes each several times and
+	// sends it: forty requests of 10 MB, which take a moment one by one, were seen to reach no answer in 6 s together.
+	mostAnsweredBytes = 8 << 20
 )
 
 // slowStatement is how long a statement that is under way holds back those that gather behind it. One that takes longer
@@ -36,6 +41,7 @@ type gatherer struct {
 	by     poolRunner
 	always bool
 	slow   time.Duration
+	row    atomic.Int64 // bytes of the largest row that was answered of late
 
 	mu     sync.Mutex
 	queues map[string]*queue // by event
@@ -183,8 +189,9 @@ func (g *gatherer) take(q *queue) []*gathered {
 	defer g.mu.Unlock()
 	var batch, left []*gathered
 	bytes, named := 0, map[string]bool{}
+	most := min(mostGathered, mostAnsweredBytes/max(1, int(g.row.Load())))
 	for _, w := range q.waiting {
-		if len(batch) > 0 && (len(batch) == mostGathered || bytes+w.bytes > mostGatheredBytes || named[w.call.id]) {
+		if len(batch) > 0 && (len(batch) >= most || bytes+w.bytes > mostGatheredBytes || named[w.call.id]) {
 			left = append(left, w)
 			named[w.call.id] = true // what comes later of this operation stays behind it
 			continue
@@ -229,6 +236,21 @@ func (g *gatherer) tell(ctx context.Context, batch []*gathered, sent bool, err e
 			w.err = heeded(w.call, w.answer)
 		}
 		close(w.done)
+	}
+}
+
+// answered notes how large a row is that was answered, whatever it was asked by: an event comes after the claim of its
+// operation. Rows that are smaller let an earlier one be forgotten, slowly.
+func (g *gatherer) answered(row transitions.Row) {
+	size := int64(0)
+	for _, v := range row {
+		if v.Kind() == transitions.Bytes {
+			size += int64(len(v.Bytes()))
+		}
+	}
+	last := g.row.Load()
+	if now := max(size, last-last/16-1); now != last {
+		g.row.Store(max(0, now))
 	}
 }
 
