@@ -250,23 +250,7 @@ func TestWhatCallersAreToldUnderFireIsWhatHistoryHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var trouble sync.WaitGroup
-	quiet, calm := context.WithCancel(f.ctx)
-	killer, locker := f.connect(), f.connect()
-	trouble.Go(func() {
-		for quiet.Err() == nil {
-			time.Sleep(time.Duration(rand.IntN(80)) * time.Millisecond) // sleep: trouble at random
-			_, _ = killer.Exec(f.ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%bounded%' AND query NOT LIKE '%pg_terminate%' ORDER BY random() LIMIT 1")
-		}
-	})
-	trouble.Go(func() {
-		for quiet.Err() == nil {
-			_, _ = locker.Exec(f.ctx, "BEGIN")
-			_, _ = locker.Exec(f.ctx, "SELECT FROM fencerow_operations WHERE operation_id = $1 FOR UPDATE", ids[rand.IntN(operations)])
-			time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond) // sleep: trouble at random
-			_, _ = locker.Exec(f.ctx, "ROLLBACK")
-		}
-	})
+	calm := f.trouble(ids)
 	verdicts := map[string]string{}
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -300,25 +284,8 @@ func TestWhatCallersAreToldUnderFireIsWhatHistoryHolds(t *testing.T) {
 	}
 	all.Wait()
 	calm()
-	trouble.Wait()
 	time.Sleep(s.Bound()) // sleep: what was given up lands by then
-	landed := map[string]int{}
-	for _, id := range ids {
-		history, err := f.History(f.ctx, id)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := int64(0)
-		for _, e := range history {
-			if e.Event == "evidence_noted" {
-				landed[e.Detail]++
-				n++
-			}
-		}
-		if got := f.op(id).EvidenceSeq; got != n {
-			t.Errorf("%s counts %d notes and history has %d", id, got, n)
-		}
-	}
+	landed := f.noted(ids)
 	counts := map[string]int{}
 	for word, verdict := range verdicts {
 		counts[verdict]++
@@ -338,6 +305,55 @@ func TestWhatCallersAreToldUnderFireIsWhatHistoryHolds(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// trouble ends sessions and locks rows at random, until it is told to be calm.
+func (f *fixture) trouble(ids []string) (calm func()) {
+	f.Helper()
+	var trouble sync.WaitGroup
+	quiet, stop := context.WithCancel(f.ctx)
+	killer, locker := f.connect(), f.connect()
+	trouble.Go(func() {
+		for quiet.Err() == nil {
+			time.Sleep(time.Duration(rand.IntN(80)) * time.Millisecond) // sleep: trouble at random
+			_, _ = killer.Exec(f.ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%bounded%' AND query NOT LIKE '%pg_terminate%' ORDER BY random() LIMIT 1")
+		}
+	})
+	trouble.Go(func() {
+		for quiet.Err() == nil {
+			_, _ = locker.Exec(f.ctx, "BEGIN")
+			_, _ = locker.Exec(f.ctx, "SELECT FROM fencerow_operations WHERE operation_id = $1 FOR UPDATE", ids[rand.IntN(len(ids))])
+			time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond) // sleep: trouble at random
+			_, _ = locker.Exec(f.ctx, "ROLLBACK")
+		}
+	})
+	return func() {
+		stop()
+		trouble.Wait()
+	}
+}
+
+// noted counts how often history has each note.
+func (f *fixture) noted(ids []string) map[string]int {
+	f.Helper()
+	landed := map[string]int{}
+	for _, id := range ids {
+		history, err := f.History(f.ctx, id)
+		if err != nil {
+			f.Fatal(err)
+		}
+		n := int64(0)
+		for _, e := range history {
+			if e.Event == "evidence_noted" {
+				landed[e.Detail]++
+				n++
+			}
+		}
+		if got := f.op(id).EvidenceSeq; got != n {
+			f.Errorf("%s counts %d notes and history has %d", id, got, n)
+		}
+	}
+	return landed
 }
 
 // Whoever waits for company when the store is closed is told so, and nothing is left running.
