@@ -199,24 +199,49 @@ func TestALockedRowDoesNotKeepOtherLeasesFromBeingRenewed(t *testing.T) {
 	}
 }
 
-// A call that joins when the others have waited long for a connection has as much time for its statement as it would
-// have had alone.
-func TestWhoJoinsLateHasTimeForTheStatement(t *testing.T) {
+// within is how long the stores of the next tests wait for a connection.
+const within = 3 * time.Second
+
+var brisk = pgstore.Options{LockTimeout: 500 * time.Millisecond, StatementTimeout: within - time.Second}
+
+// Where the pool is used up, who joins others that have waited for a connection waits as long as it would have alone.
+func TestWhoJoinsLateWaitsAsLongForAConnectionAsTheOthers(t *testing.T) {
 	t.Parallel()
 	f := open(t, pgstore.Options{})
-	f.prepared("a", "slow")
-	f.exec(f.connect(), `CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1.5); RETURN NEW; END $$`)
-	f.exec(f.connect(), `CREATE TRIGGER dawdle BEFORE UPDATE ON fencerow_operations FOR EACH ROW WHEN (NEW.operation_id = 'slow') EXECUTE FUNCTION dawdle()`)
-	s, let := f.kept(pgstore.Options{LockTimeout: 500 * time.Millisecond, StatementTimeout: 2 * time.Second})
+	f.prepared("a", "b")
+	s, let := f.kept(brisk)
 	first := f.fires(s, "cancel_request", text("operation_id", "a"))
 	f.until("the first waits", func() bool { return s.Waiting("cancel_request") == 1 })
-	time.Sleep(2500 * time.Millisecond) // sleep: of the three seconds that the first has
-	second := f.fires(s, "cancel_request", text("operation_id", "slow"))
-	f.until("the second waits with it", func() bool { return s.Waiting("cancel_request") == 2 })
+	time.Sleep(within * 3 / 4) // sleep: most of what the first has
+	second := f.fires(s, "cancel_request", text("operation_id", "b"))
+	if got := <-first; got.err == nil || machine.IsUnknown(got.err) {
+		t.Errorf("the first: %s, want that it did not run", got.verdict())
+	}
+	time.Sleep(within / 4) // sleep: less than the second has left
 	let()
-	for i, c := range []chan told{first, second} {
-		if got := (<-c).verdict(); got != "applied" {
-			t.Errorf("call %d: %s", i, got)
+	if got := (<-second).verdict(); got != "applied" {
+		t.Errorf("the second: %s", got)
+	}
+}
+
+// However many wait for a connection that does not come, none waits longer than it would have alone.
+func TestWhereNoConnectionComesAllAreToldInTime(t *testing.T) {
+	t.Parallel()
+	f := open(t, pgstore.Options{})
+	s, let := f.kept(brisk)
+	defer let()
+	var calls []chan told
+	began := time.Now()
+	for i := range 250 {
+		calls = append(calls, f.fires(s, "cancel_request", text("operation_id", fmt.Sprint(i))))
+	}
+	for i, c := range calls {
+		got := <-c
+		if got.err == nil || machine.IsUnknown(got.err) {
+			t.Errorf("call %d: %s, want that it did not run", i, got.verdict())
+		}
+		if took := time.Since(began); took > 2*within {
+			t.Fatalf("call %d was told after %s", i, took.Round(time.Millisecond))
 		}
 	}
 }
@@ -260,7 +285,7 @@ func TestWhatCallersAreToldUnderFireIsWhatHistoryHolds(t *testing.T) {
 				id, word := ids[rand.IntN(operations)], fmt.Sprintf("%d-%d", c, n)
 				ctx, cancel := f.ctx, func() {}
 				if rand.IntN(3) == 0 {
-					ctx, cancel = context.WithTimeout(f.ctx, time.Duration(rand.IntN(40_000))*time.Microsecond)
+					ctx, cancel = context.WithTimeout(f.ctx, time.Duration(rand.IntN(150))*time.Millisecond)
 				}
 				answer, err := s.Apply(ctx, "evidence_noted", params(text("operation_id", id), text("kind", "note"), text("detail", word)))
 				cancel()
@@ -315,7 +340,7 @@ func (f *fixture) trouble(ids []string) (calm func()) {
 	killer, locker := f.connect(), f.connect()
 	trouble.Go(func() {
 		for quiet.Err() == nil {
-			time.Sleep(time.Duration(rand.IntN(80)) * time.Millisecond) // sleep: trouble at random
+			time.Sleep(time.Duration(rand.IntN(600)) * time.Millisecond) // sleep: trouble at random
 			_, _ = killer.Exec(f.ctx, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%bounded%' AND query NOT LIKE '%pg_terminate%' ORDER BY random() LIMIT 1")
 		}
 	})

@@ -58,6 +58,7 @@ type gathered struct {
 	call   *call
 	params transitions.Params
 	bytes  int
+	since  time.Time
 	done   chan struct{} // closed when what follows is set
 
 	lead   func() // it is sent alone, and lets the queue go on when it has ended
@@ -88,7 +89,7 @@ func (g *gatherer) fire(ctx context.Context, c *call, params transitions.Params)
 		defer g.under(q)()
 		return g.store.applyAlone(ctx, c, params)
 	}
-	w := &gathered{call: c, params: params, bytes: weight(params), done: make(chan struct{})}
+	w := &gathered{call: c, params: params, bytes: weight(params), since: time.Now(), done: make(chan struct{})}
 	q.waiting = append(q.waiting, w)
 	g.next(q)
 	g.mu.Unlock()
@@ -163,24 +164,57 @@ func (g *gatherer) next(q *queue) {
 	}
 }
 
-// fly sends what has gathered by the time that there is a connection: until then nothing was sent.
+// fly sends what has gathered by the time that there is a connection: until then nothing was sent. It waits for one as
+// long as the first of them may, and who came later waits on.
 func (g *gatherer) fly(q *queue) {
 	within := g.store.bound + answerGrace
-	ctx, cancel := context.WithTimeout(context.Background(), within)
+	waiting, cancel := context.WithDeadline(context.Background(), g.first(q).Add(within))
 	defer cancel()
-	conn, err := g.by.pool.Acquire(ctx)
+	conn, err := g.by.pool.Acquire(waiting)
+	if err != nil {
+		before := time.Now()
+		if waiting.Err() != nil {
+			before = before.Add(-within)
+		}
+		batch := g.takeBefore(q, before)
+		over := g.under(q)
+		g.tell(waiting, batch, false, impatient(waiting, within, fmt.Errorf("get a connection: %w", err)))
+		over()
+		return
+	}
 	batch := g.take(q)
 	over := g.under(q)
-	if err != nil {
-		g.tell(ctx, batch, false, impatient(ctx, within, fmt.Errorf("get a connection: %w", err)))
-	} else {
-		if len(batch) > 0 {
-			sent, err := g.send(ctx, conn, batch)
-			g.tell(ctx, batch, sent, impatient(ctx, within, err))
-		}
-		giveBack(conn)
+	if len(batch) > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), within)
+		defer cancel()
+		sent, err := g.send(ctx, conn, batch)
+		g.tell(ctx, batch, sent, impatient(ctx, within, err))
 	}
+	giveBack(conn)
 	over()
+}
+
+// first is when the first of a queue came, or now.
+func (g *gatherer) first(q *queue) time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(q.waiting) == 0 {
+		return time.Now()
+	}
+	return q.waiting[0].since
+}
+
+// takeBefore takes those of a queue that came by then.
+func (g *gatherer) takeBefore(q *queue, then time.Time) []*gathered {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := 0
+	for n < len(q.waiting) && !q.waiting[n].since.After(then) {
+		n++
+	}
+	batch := q.waiting[:n:n]
+	q.waiting = q.waiting[n:]
+	return batch
 }
 
 // take takes the first of a queue, and no two of one operation.
