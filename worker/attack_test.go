@@ -184,3 +184,45 @@ func TestTheBrakeTriesAgainWhenItSaidAlsoWhereWakeUpsAreHeard(t *testing.T) {
 		}
 	})
 }
+
+// One connection is enough for a worker with everything switched on: nothing waits for what it holds itself.
+func TestAWorkerWithEverythingSwitchedOnNeedsOneConnection(t *testing.T) {
+	s, err := pgstore.Open(t.Context(), pgtest.URL(t), pgstore.Options{WakeUps: true, GroupCommit: true, Prepare: true, MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	if _, err := s.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m, err := machine.New(s, machine.Config{TTL: 3 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	works(t, worker.Config{
+		Machine: m, Slots: 8, SubmitTimeout: time.Second, Every: 10 * time.Millisecond,
+		Handlers: map[string]worker.Handler{"video": investigating{&remote{}}},
+	})
+	const operations = 30
+	var callers sync.WaitGroup
+	for i := range operations {
+		callers.Go(func() {
+			r := machine.Request{OperationID: fmt.Sprint("op-", i), Kind: "video", Request: []byte("{}"), WantsDelivery: true}
+			if _, err := m.Prepare(t.Context(), r); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	callers.Wait()
+	for late, i := time.Now().Add(time.Minute), 0; i < operations; {
+		op, err := m.Get(t.Context(), fmt.Sprint("op-", i))
+		if err == nil && op.Finished() {
+			i++
+			continue
+		}
+		if time.Now().After(late) {
+			t.Fatalf("op-%d is %s, %v", i, op.Phase, err)
+		}
+		time.Sleep(50 * time.Millisecond) // sleep: others need the one connection
+	}
+}

@@ -37,6 +37,29 @@ func (f *fixture) noted(ids []string) map[string]int {
 	return landed
 }
 
+// trouble keeps the writer of stores at random, until it is told to be calm.
+func trouble(stores ...*fixture) (calm func()) {
+	var all sync.WaitGroup
+	quiet, stop := context.WithCancel(context.Background())
+	for _, s := range stores {
+		all.Go(func() {
+			for quiet.Err() == nil {
+				time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond) // sleep: trouble at random
+				tx, err := s.DB().BeginTx(s.ctx, nil)
+				if err != nil {
+					continue
+				}
+				time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond) // sleep: now and then longer than anybody waits
+				_ = tx.Rollback()
+			}
+		})
+	}
+	return func() {
+		stop()
+		all.Wait()
+	}
+}
+
 // What every caller is told is what the file holds, whoever gave up, and while the callers' own transactions and another
 // process keep the writer: applied is there once, everything else is not there, since nothing lands after its call.
 func TestWhatCallersAreToldUnderFireIsWhatTheFileHolds(t *testing.T) {
@@ -50,21 +73,7 @@ func TestWhatCallersAreToldUnderFireIsWhatTheFileHolds(t *testing.T) {
 		ids = append(ids, fmt.Sprintf("op-%02d", i))
 		f.applied("prepare", request(ids[i]))
 	}
-	var trouble sync.WaitGroup
-	quiet, calm := context.WithCancel(f.ctx)
-	for _, s := range []*fixture{f, other} {
-		trouble.Go(func() {
-			for quiet.Err() == nil {
-				time.Sleep(time.Duration(rand.IntN(150)) * time.Millisecond) // sleep: trouble at random
-				tx, err := s.DB().BeginTx(f.ctx, nil)
-				if err != nil {
-					continue
-				}
-				time.Sleep(time.Duration(rand.IntN(400)) * time.Millisecond) // sleep: now and then longer than anybody waits
-				_ = tx.Rollback()
-			}
-		})
-	}
+	calm := trouble(f, other)
 	var mu sync.Mutex
 	verdicts := map[string]string{}
 	var all sync.WaitGroup
@@ -95,7 +104,6 @@ func TestWhatCallersAreToldUnderFireIsWhatTheFileHolds(t *testing.T) {
 	}
 	all.Wait()
 	calm()
-	trouble.Wait()
 	landed, counts := f.noted(ids), map[string]int{}
 	for word, verdict := range verdicts {
 		counts[verdict]++
