@@ -484,3 +484,21 @@ func TestAListenerOnACallersPoolConnectsAsThePoolDoes(t *testing.T) {
 		t.Errorf("it ended: %v", err)
 	}
 }
+
+// A listener of a store that was closed hears nothing that matters; its session ends with the store.
+func TestAListenerEndsWithItsStore(t *testing.T) {
+	t.Parallel()
+	f := open(t, pgstore.Options{WakeUps: true})
+	l := f.listening()
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	select {
+	case err := <-l.ended:
+		if err == nil {
+			t.Error("it ended without an error")
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("it still listens")
+	}
+}

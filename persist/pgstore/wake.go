@@ -159,6 +159,9 @@ func (s *Store) Wakes(ctx context.Context, ready func(), heard func(machine.Wake
 	if s.wake == nil {
 		return fmt.Errorf("listen for wake-ups: the store was opened without them: %w", errors.ErrUnsupported)
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.wake.ctx, cancel)() // closing the store ends it too
 	pool := s.pool.Config()
 	config := pool.ConnConfig.Copy()
 	if pool.BeforeConnect != nil { // it may bring a password that is fresh
