@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/fencerow/fencerow/transitions"
@@ -213,12 +214,52 @@ func (m *Machine) lease(op Operation, action string, before instant) *Lease {
 	}
 }
 
+// renewersAlone is how many leases at a time are extended by themselves.
+const renewersAlone = 8
+
 // Renew extends leases, all in one statement. The errors come in the order of the leases, nil where the lease was
 // extended: a denied one is lost, an unknown one keeps its old end.
+//
+// One row that somebody has locked for long would take all leases of a process: where the one statement comes to no
+// answer, each lease is extended by itself, for which half the time that ctx has is kept.
 func (m *Machine) Renew(ctx context.Context, leases []*Lease) []error {
 	if len(leases) == 0 {
 		return nil
 	}
+	together, cancel := ctx, func() {}
+	if len(leases) > 1 {
+		together, cancel = halfOf(ctx)
+	}
+	errs, err := m.renewTogether(together, leases)
+	cancel()
+	if err == nil || len(leases) == 1 || ctx.Err() != nil {
+		return errs
+	}
+	turns := make(chan struct{}, renewersAlone)
+	var all sync.WaitGroup
+	for i := range leases {
+		turns <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turns }()
+			one, _ := m.renewTogether(ctx, leases[i:i+1])
+			errs[i] = one[0]
+		})
+	}
+	all.Wait()
+	return errs
+}
+
+// halfOf gives a context with half the time that another has left.
+func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, time.Until(deadline)/2)
+}
+
+// renewTogether extends leases in one statement; the second error is of all of them.
+func (m *Machine) renewTogether(ctx context.Context, leases []*Lease) ([]error, error) {
 	params := make([]transitions.Params, len(leases))
 	for i, l := range leases {
 		params[i] = l.params()
@@ -236,7 +277,7 @@ func (m *Machine) Renew(ctx context.Context, leases []*Lease) []error {
 			l.extend(before, m.cfg.TTL-m.cfg.Margin)
 		}
 	}
-	return errs
+	return errs, err
 }
 
 // params binds the owner and revision that the claim returned.

@@ -90,12 +90,13 @@ func TestEveryStatementIsFoundByItsEventAndForm(t *testing.T) {
 }
 
 // What holds of the form many holds of this one: it has no golden of its own.
-func TestGatheredCallsDifferFromManyInPassingLockedRowsBy(t *testing.T) {
+func TestGatheredCallsDifferFromManyInPassingLockedRowsByAndWaitingLess(t *testing.T) {
 	t.Parallel()
 	set := compiled(t, persist.PostgreSQL, persist.Names{})
 	for i, gathered := range set.Gathered {
 		want := set.Many[i]
 		want.Form = persist.Gathered
+		want.SQL = strings.Replace(want.SQL, "'lock_timeout', '2000ms'", "'lock_timeout', '100ms'", 1)
 		if !want.Rule.New {
 			want.SQL = strings.Replace(want.SQL, "FOR UPDATE OF o\n", "FOR UPDATE OF o SKIP LOCKED\n", 1)
 		}
@@ -105,6 +106,13 @@ func TestGatheredCallsDifferFromManyInPassingLockedRowsBy(t *testing.T) {
 		if !want.Rule.New && !strings.Contains(gathered.SQL, "SKIP LOCKED") {
 			t.Errorf("%s waits for locked rows:\n%s", want.Event, gathered.SQL)
 		}
+	}
+	short, err := persist.Compile(set.Program, persist.PostgreSQL, persist.Names{}, persist.LockTimeout(20*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sql := short.Gathered[0].SQL; !strings.Contains(sql, "'20ms'") {
+		t.Errorf("it waits longer than a store with a shorter lock timeout:\n%s", sql)
 	}
 	if len(set.Gathered) != len(set.Many) {
 		t.Errorf("%d gathered forms of %d", len(set.Gathered), len(set.Many))

@@ -3,6 +3,7 @@ package persist
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/fencerow/fencerow/transitions"
 )
@@ -30,9 +31,19 @@ func with(parts []cte, last string) string {
 	return "WITH " + strings.Join(texts, ", ") + "\n" + last
 }
 
+// gatheredLockTimeout is the longest wait for a lock of a statement for calls that came together by chance. It passes
+// locked rows by, and still has to wait for who is just creating one of its operations, or just storing one of its remote
+// job ids: meanwhile it holds the rows of all others. It is less than PostgreSQL's deadlock_timeout, so that no
+// transaction of a caller's is the one that is ended where the two wait for each other.
+const gatheredLockTimeout = 100 * time.Millisecond
+
 // bounded sets the longest wait for a lock, for this transaction only. Who reads it before taking a lock is bound.
-func (e *emitter) bounded() cte {
-	return cte{"bounded", true, fmt.Sprintf("SELECT set_config('lock_timeout', '%dms', true)", e.lockTimeout.Milliseconds())}
+func (e *emitter) bounded(form transitions.Form) cte {
+	longest := e.lockTimeout
+	if form == Gathered {
+		longest = min(longest, gatheredLockTimeout)
+	}
+	return cte{"bounded", true, fmt.Sprintf("SELECT set_config('lock_timeout', '%dms', true)", longest.Milliseconds())}
 }
 
 // clocked reads the clock once for every locked row, when it has the lock. OFFSET 0 keeps the planner from merging it
@@ -44,7 +55,7 @@ func clocked(from string) string {
 // pgOne fires the event on one operation.
 func (e *emitter) pgOne(r *transitions.Rule) Statement {
 	s := e.at(&placeholders{}, "c", "c.judged_at")
-	parts := []cte{e.bounded(), {"seen", true, fmt.Sprintf(
+	parts := []cte{e.bounded(transitions.One), {"seen", true, fmt.Sprintf(
 		"SELECT o.*\n  FROM bounded, %s AS o\n  WHERE o.operation_id = %s\n  FOR UPDATE OF o", e.names.operations(), s.param("operation_id", transitions.Text))}}
 	parts = append(parts, e.pgJudge(r, s, "seen")...)
 	last := fmt.Sprintf("SELECT true AS applied, '{}'::text[] AS failed, %s\nFROM moved AS m\nUNION ALL\nSELECT false, j.failed, %s\nFROM judged AS j\nWHERE NOT EXISTS (SELECT FROM moved)",
@@ -66,7 +77,7 @@ func (e *emitter) pgMany(r *transitions.Rule, locked string) Statement {
 	if r.New {
 		return e.pgPrepareMany(r, s, input, form)
 	}
-	parts := []cte{e.bounded(), input, {"seen", true, fmt.Sprintf(
+	parts := []cte{e.bounded(form), input, {"seen", true, fmt.Sprintf(
 		"SELECT o.*\n  FROM bounded, %s AS o\n  WHERE o.operation_id = ANY($1::text[])\n  ORDER BY o.operation_id\n  FOR UPDATE OF o%s", e.names.operations(), locked)}}
 	parts = append(parts, e.pgJudge(r, s, "seen")...)
 	last := fmt.Sprintf("SELECT m.ordinal, true AS applied, '{}'::text[] AS failed, %s\nFROM moved AS m\nUNION ALL\nSELECT j.ordinal, false, j.failed, %s\nFROM judged AS j\nWHERE NOT EXISTS (SELECT FROM moved AS m WHERE m.operation_id = j.operation_id)",
@@ -255,7 +266,7 @@ const newExists = "new"
 func (e *emitter) pgPrepare(r *transitions.Rule) Statement {
 	s := e.at(&placeholders{}, "", "c.judged_at")
 	id := s.param("operation_id", transitions.Text)
-	parts := []cte{e.bounded(),
+	parts := []cte{e.bounded(transitions.One),
 		{"clocked", true, "SELECT clock_timestamp() AS judged_at\n  FROM bounded"},
 		{"judged", true, "SELECT c.*, " + s.failed(r) + " AS failed\n  FROM clocked AS c"}}
 	s.now = "j.judged_at"
@@ -269,7 +280,7 @@ func (e *emitter) pgPrepare(r *transitions.Rule) Statement {
 // pgPrepareMany creates several operations, in the order of their ids.
 func (e *emitter) pgPrepareMany(r *transitions.Rule, s site, input cte, form transitions.Form) Statement {
 	s.row, s.input, s.now = "", "c", "c.judged_at"
-	parts := []cte{e.bounded(), input,
+	parts := []cte{e.bounded(form), input,
 		{"clocked", true, "SELECT i.*, clock_timestamp() AS judged_at\n  FROM bounded, input AS i"},
 		{"judged", true, "SELECT c.*, " + s.failed(r) + " AS failed\n  FROM clocked AS c"}}
 	s.input, s.now = "j", "j.judged_at"

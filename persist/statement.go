@@ -26,7 +26,8 @@ func (s *Statement) FormName() string {
 const Many transitions.Form = "many"
 
 // Gathered is the form Many for calls that came together by chance: an operation that somebody has locked is passed by,
-// and answered by no row, so that no call waits for another's operation (PostgreSQL). It differs by that in nothing.
+// and answered by no row, and other locks are waited for no longer than a moment, so that no call waits for another's
+// operation (PostgreSQL). It differs by that in nothing.
 const Gathered transitions.Form = "gathered"
 
 // Limit is the parameter of the forms batch and sweep: how many operations at most.

@@ -55,7 +55,7 @@ func (w *Worker) loop(action string, work func(*machine.Lease), quota func() int
 			failures = 0
 		}
 		nothing++
-		if len(leases) > 0 {
+		if len(leases) > 0 || want == 0 { // where the quota forbids to ask, nobody tells when it does no more
 			nothing = 0
 		}
 		switch {

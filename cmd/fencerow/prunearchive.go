@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,12 +13,16 @@ import (
 	"github.com/fencerow/fencerow/machine"
 )
 
-// archiveFile keeps what is about to be pruned, one JSON object a line. It is only ever appended to.
+// archiveFile keeps what is about to be pruned, one JSON object a line. It is only ever appended to, and by whole lines in
+// one write: another prune may append to it too.
 type archiveFile struct {
-	path string
-	file *os.File
-	out  *bufio.Writer
+	path  string
+	file  *os.File
+	lines bytes.Buffer // not yet written
 }
+
+// mostLines is how many bytes of lines are kept before they are written.
+const mostLines = 1 << 16
 
 // openArchive opens a file to append to, or makes it. Where one that was cut off, by a power cut for instance, has half
 // a line at its end, that line is ended first: what follows can be read.
@@ -29,7 +33,7 @@ func openArchive(path string) (*archiveFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the archive, nothing was pruned: %w", err)
 	}
-	a := &archiveFile{path: path, file: file, out: bufio.NewWriterSize(file, 1<<16)}
+	a := &archiveFile{path: path, file: file}
 	if err := a.begin(isNew); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the archive %s, nothing was pruned: %w", path, err), file.Close())
 	}
@@ -53,7 +57,7 @@ func (a *archiveFile) begin(isNew bool) error {
 		return err
 	}
 	if last[0] != '\n' {
-		_, err = a.out.WriteString("\n")
+		_, err = a.file.WriteString("\n")
 	}
 	return err
 }
@@ -73,13 +77,23 @@ func (a *archiveFile) Keep(op machine.Archived) error {
 	if err != nil {
 		return err
 	}
-	_, err = a.out.Write(line)
+	a.lines.Write(line)
+	if a.lines.Len() < mostLines {
+		return nil
+	}
+	return a.write()
+}
+
+// write writes what is kept. A part that was written before an error may be there twice: a prune that failed is done again.
+func (a *archiveFile) write() error {
+	_, err := a.file.Write(a.lines.Bytes())
+	a.lines.Reset()
 	return err
 }
 
 // Sync returns when all that was kept is on the disk.
 func (a *archiveFile) Sync() error {
-	if err := a.out.Flush(); err != nil {
+	if err := a.write(); err != nil {
 		return err
 	}
 	return a.file.Sync()

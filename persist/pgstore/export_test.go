@@ -1,6 +1,10 @@
 package pgstore
 
-import "time"
+import (
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+)
 
 // AlwaysGather sends a lone event too in the form of those that travel together.
 func AlwaysGather(o Options) Options {
@@ -23,3 +27,6 @@ func (s *Store) Waiting(event string) int {
 	}
 	return 0
 }
+
+// Pool is the pool that a store sends its statements on.
+func Pool(s *Store) *pgxpool.Pool { return s.pool }

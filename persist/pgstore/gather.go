@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -18,6 +19,10 @@ import (
 const (
 	mostGathered      = 100
 	mostGatheredBytes = 1 << 20
+
+	// mostAnsweredBytes bounds the rows that a statement is answered with. The server writes each several times and
+	// sends it: forty requests of 10 MB, which take a moment one by one, were seen to reach no answer in 6 s together.
+	mostAnsweredBytes = 8 << 20
 )
 
 // slowStatement is how long a statement that is under way holds back those that gather behind it. One that takes longer
@@ -36,6 +41,7 @@ type gatherer struct {
 	by     poolRunner
 	always bool
 	slow   time.Duration
+	row    atomic.Int64 // bytes of the largest row that was answered of late
 
 	mu     sync.Mutex
 	queues map[string]*queue // by event
@@ -52,6 +58,7 @@ type gathered struct {
 	call   *call
 	params transitions.Params
 	bytes  int
+	since  time.Time
 	done   chan struct{} // closed when what follows is set
 
 	lead   func() // it is sent alone, and lets the queue go on when it has ended
@@ -82,7 +89,7 @@ func (g *gatherer) fire(ctx context.Context, c *call, params transitions.Params)
 		defer g.under(q)()
 		return g.store.applyAlone(ctx, c, params)
 	}
-	w := &gathered{call: c, params: params, bytes: weight(params), done: make(chan struct{})}
+	w := &gathered{call: c, params: params, bytes: weight(params), since: time.Now(), done: make(chan struct{})}
 	q.waiting = append(q.waiting, w)
 	g.next(q)
 	g.mu.Unlock()
@@ -157,24 +164,57 @@ func (g *gatherer) next(q *queue) {
 	}
 }
 
-// fly sends what has gathered by the time that there is a connection: until then nothing was sent.
+// fly sends what has gathered by the time that there is a connection: until then nothing was sent. It waits for one as
+// long as the first of them may, and who came later waits on.
 func (g *gatherer) fly(q *queue) {
 	within := g.store.bound + answerGrace
-	ctx, cancel := context.WithTimeout(context.Background(), within)
+	waiting, cancel := context.WithDeadline(context.Background(), g.first(q).Add(within))
 	defer cancel()
-	conn, err := g.by.pool.Acquire(ctx)
+	conn, err := g.by.pool.Acquire(waiting)
+	if err != nil {
+		before := time.Now()
+		if waiting.Err() != nil {
+			before = before.Add(-within)
+		}
+		batch := g.takeBefore(q, before)
+		over := g.under(q)
+		g.tell(waiting, batch, false, impatient(waiting, within, fmt.Errorf("get a connection: %w", err)))
+		over()
+		return
+	}
 	batch := g.take(q)
 	over := g.under(q)
-	if err != nil {
-		g.tell(ctx, batch, false, impatient(ctx, within, fmt.Errorf("get a connection: %w", err)))
-	} else {
-		if len(batch) > 0 {
-			sent, err := g.send(ctx, conn, batch)
-			g.tell(ctx, batch, sent, impatient(ctx, within, err))
-		}
-		giveBack(conn)
+	if len(batch) > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), within)
+		defer cancel()
+		sent, err := g.send(ctx, conn, batch)
+		g.tell(ctx, batch, sent, impatient(ctx, within, err))
 	}
+	giveBack(conn)
 	over()
+}
+
+// first is when the first of a queue came, or now.
+func (g *gatherer) first(q *queue) time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(q.waiting) == 0 {
+		return time.Now()
+	}
+	return q.waiting[0].since
+}
+
+// takeBefore takes those of a queue that came by then.
+func (g *gatherer) takeBefore(q *queue, then time.Time) []*gathered {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := 0
+	for n < len(q.waiting) && !q.waiting[n].since.After(then) {
+		n++
+	}
+	batch := q.waiting[:n:n]
+	q.waiting = q.waiting[n:]
+	return batch
 }
 
 // take takes the first of a queue, and no two of one operation.
@@ -183,8 +223,9 @@ func (g *gatherer) take(q *queue) []*gathered {
 	defer g.mu.Unlock()
 	var batch, left []*gathered
 	bytes, named := 0, map[string]bool{}
+	most := min(mostGathered, mostAnsweredBytes/max(1, int(g.row.Load())))
 	for _, w := range q.waiting {
-		if len(batch) > 0 && (len(batch) == mostGathered || bytes+w.bytes > mostGatheredBytes || named[w.call.id]) {
+		if len(batch) > 0 && (len(batch) >= most || bytes+w.bytes > mostGatheredBytes || named[w.call.id]) {
 			left = append(left, w)
 			named[w.call.id] = true // what comes later of this operation stays behind it
 			continue
@@ -229,6 +270,21 @@ func (g *gatherer) tell(ctx context.Context, batch []*gathered, sent bool, err e
 			w.err = heeded(w.call, w.answer)
 		}
 		close(w.done)
+	}
+}
+
+// answered notes how large a row is that was answered, whatever it was asked by: an event comes after the claim of its
+// operation. Rows that are smaller let an earlier one be forgotten, slowly.
+func (g *gatherer) answered(row transitions.Row) {
+	size := int64(0)
+	for _, v := range row {
+		if v.Kind() == transitions.Bytes {
+			size += int64(len(v.Bytes()))
+		}
+	}
+	last := g.row.Load()
+	if now := max(size, last-last/16-1); now != last {
+		g.row.Store(max(0, now))
 	}
 }
 

@@ -71,7 +71,7 @@ func gather(t *testing.T, o pgstore.Options, event string, with transitions.Para
 	g.fixture = open(t, o)
 	g.prepared("first")
 	other, watcher := g.connect(), g.connect()
-	g.exec(other, `CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`)
+	g.exec(other, `CREATE FUNCTION dawdle() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = 0 AS $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`)
 	g.exec(other, `CREATE TRIGGER dawdle BEFORE UPDATE ON fencerow_operations FOR EACH ROW WHEN (NEW.operation_id = 'slow') EXECUTE FUNCTION dawdle()`)
 	g.exec(other, "BEGIN; SELECT FROM fencerow_operations WHERE operation_id = 'first' FOR UPDATE")
 	go func() {

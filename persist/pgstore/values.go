@@ -110,6 +110,9 @@ func (s *Store) answer(r row, before ...any) (machine.Answer, error) {
 	if len(failed) == 0 {
 		failed = nil
 	}
+	if s.gather != nil {
+		s.gather.answered(values)
+	}
 	return machine.Answer{Applied: applied, Exists: true, Failed: failed, Row: values}, nil
 }
 

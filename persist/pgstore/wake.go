@@ -159,10 +159,20 @@ func (s *Store) Wakes(ctx context.Context, ready func(), heard func(machine.Wake
 	if s.wake == nil {
 		return fmt.Errorf("listen for wake-ups: the store was opened without them: %w", errors.ErrUnsupported)
 	}
-	config := s.pool.Config().ConnConfig.Copy()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.wake.ctx, cancel)() // closing the store ends it too
+	pool := s.pool.Config()
+	config := pool.ConnConfig.Copy()
+	if pool.BeforeConnect != nil { // it may bring a password that is fresh
+		if err := pool.BeforeConnect(ctx, config); err != nil {
+			return fmt.Errorf("listen for wake-ups: connect: %w", err)
+		}
+	}
 	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler { // there is no statement to cancel
 		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()}
 	}
+	config.OnNotification = nil // a caller's own for its pool would get what is waited for here
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return fmt.Errorf("listen for wake-ups: connect: %w", err)
@@ -172,6 +182,7 @@ func (s *Store) Wakes(ctx context.Context, ready func(), heard func(machine.Wake
 		return fmt.Errorf("listen for wake-ups: %w", err)
 	}
 	if err := s.wake.hearsItself(ctx, conn); err != nil {
+		s.wake.unlisten(conn)
 		return fmt.Errorf("listen for wake-ups: %w", err)
 	}
 	ready()
@@ -205,6 +216,14 @@ func (w *waker) hearsItself(ctx context.Context, conn *pgx.Conn) error {
 			return err
 		}
 	}
+}
+
+// unlisten keeps a pooler in transaction mode from lending a session that listens to others. It is likely to give the
+// session that was used last.
+func (w *waker) unlisten(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), cancelGrace)
+	defer cancel()
+	_, _ = conn.Exec(ctx, "UNLISTEN "+pgx.Identifier{w.channel}.Sanitize())
 }
 
 // next waits for a notification, and asks now and then whether there is still somebody who could send one.
