@@ -98,9 +98,13 @@ func (s *site) letRun(p *process, random *rand.Rand) {
 	}
 }
 
-// open reads the site's database directly.
+// open reads the site's database directly. It is opened once a test: a session costs a server more than all that is read
+// in one.
 func (s *site) open() machine.Store {
 	s.Helper()
+	if s.store != nil {
+		return s.store
+	}
 	program := transitions.MustCompile(transitions.Standard())
 	ctx := context.Background()
 	var store machine.Store
@@ -114,6 +118,7 @@ func (s *site) open() machine.Store {
 		s.Fatal(err)
 	}
 	s.Cleanup(func() { _ = store.Close() })
+	s.store = store
 	return store
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/fencerow/fencerow/internal/pgtest"
+	"github.com/fencerow/fencerow/machine"
 	"github.com/fencerow/fencerow/provider/sandbox"
 )
 
@@ -59,7 +60,8 @@ type site struct {
 	posts  chan struct{} // one for every POST that reached the remote
 	key    string        // what the program sends; the remote may want another
 	bodies map[string]string
-	gate   *gate // nil: everything passes
+	gate   *gate         // nil: everything passes
+	store  machine.Store // see open
 }
 
 // databases are the two that everything is shown on.

@@ -1,7 +1,6 @@
 package pgtest
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -9,16 +8,12 @@ import (
 	"os"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
 
 // lent is the environment variable that names a server to use as it is.
 const lent = "FENCEROW_TEST_DATABASE_URL"
-
-// adminTimeout bounds one CREATE or DROP DATABASE.
-const adminTimeout = time.Minute
 
 // shared is the server of this test process. Nobody stops it: its guardian
 // does when the process is gone, which spares every package a TestMain.
@@ -60,7 +55,7 @@ func (s *Server) NewDatabase() string {
 	s.t.Helper()
 
 	name := newName()
-	if err := createDatabase(s.URL(), name); err != nil {
+	if err := createDatabase(s.URL(), name, administer); err != nil {
 		s.t.Fatal(err)
 	}
 
@@ -82,7 +77,7 @@ func freshDatabase(t testing.TB, server string, after func(server, name string) 
 		t.Fatal(err)
 	}
 	if !made {
-		if err := createDatabase(server, name); err != nil {
+		if err := createDatabase(server, name, errand); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -114,11 +109,11 @@ func newName() string {
 	return fmt.Sprintf("fencerow_test_%d_%s", os.Getpid(), hex.EncodeToString(random[:]))
 }
 
-func createDatabase(server, name string) error {
+func createDatabase(server, name string, run func(server, statement string) error) error {
 	// template0 and the C collation make a lent server sort as ours does.
 	statement := fmt.Sprintf("CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'",
 		pgx.Identifier{name}.Sanitize())
-	if err := administer(server, statement); err != nil {
+	if err := run(server, statement); err != nil {
 		return fmt.Errorf("create the test database %s: %w; check that the role may create databases", name, err)
 	}
 
@@ -128,24 +123,9 @@ func createDatabase(server, name string) error {
 func dropDatabase(server, name string) error {
 	// FORCE ends the sessions that a test left open: they are not worth a hang.
 	statement := fmt.Sprintf("DROP DATABASE IF EXISTS %s WITH (FORCE)", pgx.Identifier{name}.Sanitize())
-	if err := administer(server, statement); err != nil {
+	if err := errand(server, statement); err != nil {
 		return fmt.Errorf("drop the test database %s: %w; drop it by hand", name, err)
 	}
 
 	return nil
-}
-
-func administer(server, statement string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
-	defer cancel()
-
-	conn, err := pgx.Connect(ctx, server)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close(ctx) }()
-
-	_, err = conn.Exec(ctx, statement)
-
-	return err
 }

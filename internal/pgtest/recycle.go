@@ -50,7 +50,7 @@ func giveBack(server, name string) error {
 // empty takes away whatever a test may have left in a database or said about
 // it. It refuses a database that somebody else does not leave at once.
 func empty(server, name string) error {
-	if err := administer(server, fmt.Sprintf("ALTER DATABASE %s RESET ALL", pgx.Identifier{name}.Sanitize())); err != nil {
+	if err := errand(server, fmt.Sprintf("ALTER DATABASE %s RESET ALL", pgx.Identifier{name}.Sanitize())); err != nil {
 		return err
 	}
 	address, err := urlOf(server, name)

@@ -44,7 +44,7 @@ func Check(p *transitions.Program, b Bound) (*Report, error) {
 		return nil, err
 	}
 	began := time.Now()
-	x := &exploration{model: m, seen: map[state]int32{}}
+	x := &exploration{model: m, seen: newVisited()}
 	report := &Report{Table: p.Name, Bound: b}
 	found := x.run(born)
 	report.States, report.Steps, report.Rows, report.Depth = len(x.nodes), x.steps, len(m.space.rows), x.depth
@@ -70,7 +70,7 @@ func Check(p *transitions.Program, b Bound) (*Report, error) {
 type exploration struct {
 	*model
 	nodes  []node
-	seen   map[state]int32
+	seen   *visited
 	steps  int
 	depth  int
 	capped bool
@@ -124,11 +124,9 @@ func (x *exploration) expand(at int32) (found *finding) {
 }
 
 func (x *exploration) add(st state, parent int32) {
-	if _, ok := x.seen[st]; ok {
-		return
+	if x.seen.add(&st, x.nodes) {
+		x.nodes = append(x.nodes, node{st, parent})
 	}
-	x.seen[st] = int32(len(x.nodes))
-	x.nodes = append(x.nodes, node{st, parent})
 }
 
 // path lists the states from the beginning to a node.

@@ -24,8 +24,11 @@ func (m *model) ask(row rowID, c *call, owner string, rev, seq int64) answer {
 		seq = 0
 	}
 	s := m.space
-	q := uint64(row)<<32 | uint64(c.number)<<20 | m.owners[owner]<<16 | uint64(rev+1)<<8 | uint64(seq)
-	if a, ok := s.verdict[q]; ok {
+	q := uint32(c.number)<<20 | m.owners[owner]<<16 | uint32(rev+1)<<8 | uint32(seq)
+	for len(s.verdict) <= int(row) {
+		s.verdict = append(s.verdict, nil)
+	}
+	if a, ok := s.verdict[row][q]; ok {
 		return a
 	}
 	v := m.p.Eval(r.Event, s.rows[row], m.bind(c, owner, rev, seq), world)
@@ -37,7 +40,10 @@ func (m *model) ask(row rowID, c *call, owner string, rev, seq int64) answer {
 	} else if isEvidence(r) {
 		a.broken = "I8"
 	}
-	s.verdict[q] = a
+	if s.verdict[row] == nil {
+		s.verdict[row] = map[uint32]answer{}
+	}
+	s.verdict[row][q] = a
 	return a
 }
 

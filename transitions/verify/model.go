@@ -30,7 +30,7 @@ type model struct {
 	phases     []string
 	resends    []bool // a request can still be begun there or later
 	telling    []bool // evidence makes a difference there
-	owners     map[string]uint64
+	owners     map[string]uint32
 }
 
 func newModel(p *transitions.Program, b Bound) *model {
@@ -53,7 +53,7 @@ func newModel(p *transitions.Program, b Bound) *model {
 	}
 	m.list()
 	m.resends, m.telling = m.sendsAgain(), m.tells(relevance(p))
-	m.owners = map[string]uint64{"": 0, fresh: 1, "w": 2, "w1": 3, "w2": 4, "w3": 5}
+	m.owners = map[string]uint32{"": 0, fresh: 1, "w": 2, "w1": 3, "w2": 4, "w3": 5}
 	return m
 }
 

@@ -38,8 +38,8 @@ type space struct {
 	rows    []transitions.Row
 	facts   []facts
 	ids     map[string]rowID
-	verdict map[uint64]answer
-	ticked  []rowID // the row one tick later, -1: not worked out yet
+	verdict []map[uint32]answer // of each row, by the call: one map of all missed the cache at every question
+	ticked  []rowID             // the row one tick later, -1: not worked out yet
 	reranks map[reranking]rowID
 	buf     []byte
 
@@ -47,7 +47,7 @@ type space struct {
 }
 
 func newSpace(p *transitions.Program, unreduced bool) *space {
-	s := &space{p: p, ids: map[string]rowID{}, verdict: map[uint64]answer{}, reranks: map[reranking]rowID{}}
+	s := &space{p: p, ids: map[string]rowID{}, reranks: map[reranking]rowID{}}
 	s.phase, s.revision, s.seq = p.Column("phase"), p.Column("revision"), p.Column("evidence_seq")
 	s.owner, s.until = p.Column("lease_owner"), p.Column("lease_until")
 	s.outcome, s.next = p.Column("outcome"), p.Column("next_action")
