@@ -13,9 +13,9 @@ import (
 	"github.com/fencerow/fencerow/transitions"
 )
 
-// lifecycle is what is sent for an operation, in this order.
+// lifecycle is what is sent for an operation, in this order: eight events in six statements.
 var lifecycle = []string{
-	"prepare", "dispatch_claim", "submit_begin", "submit_accepted", "observe_claim", "observe_succeeded", "deliver_claim", "deliver_done",
+	"prepare", "dispatch_claim+submit_begin", "submit_accepted", "observe_claim", "observe_succeeded+deliver_claim", "deliver_done",
 }
 
 // byHand sends the engine's statements through pgx as somebody would who knows them by heart: no machine and no store
@@ -55,6 +55,10 @@ var args = map[string]func(*hand) any{
 	"can_investigate": func(*hand) any { return false },
 	"owner":           func(h *hand) any { return h.owner },
 	"ttl_ms":          func(*hand) any { return int64(45_000) },
+	"then_provider":   func(*hand) any { return provider },
+	"then_account":    func(*hand) any { return "" },
+	"then_owner":      func(h *hand) any { return h.owner },
+	"then_ttl_ms":     func(*hand) any { return int64(45_000) },
 	"revision":        func(h *hand) any { return h.revision },
 	"remote_job_id":   func(h *hand) any { return "job-" + h.id },
 	"delay_ms":        func(*hand) any { return int64(0) },

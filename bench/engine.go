@@ -28,6 +28,7 @@ type engine struct {
 	store  *pgstore.Store
 	verbs  *machine.Machine
 	many   int
+	apart  bool // a statement an event: nothing is joined
 	sent   sent
 	number atomic.Int64
 }
@@ -50,6 +51,17 @@ func byEngine(many int, o pgstore.Options) way {
 	}
 }
 
+// byEngineApart is the engine with a statement for every event.
+func byEngineApart(many int, o pgstore.Options) way {
+	return func(ctx context.Context, url string) (lane, error) {
+		l, err := byEngine(many, o)(ctx, url)
+		if err == nil {
+			l.(*engine).apart = true
+		}
+		return l, err
+	}
+}
+
 // connections is how many connections so many in flight get: more than a few a core only wait for each other.
 func connections(many int) int32 { return int32(min(many+1, 16)) }
 
@@ -61,14 +73,17 @@ func (e *engine) work(ctx context.Context, length time.Duration) (tally, error) 
 	})
 }
 
-// bring is the whole lifecycle of one operation: eight events.
+// bring is the whole lifecycle of one operation: eight events, in six statements.
 func (e *engine) bring(ctx context.Context, id string) error {
+	if e.apart {
+		return e.bringApart(ctx, id)
+	}
 	who := machine.Who{Provider: provider}
-	op, err := e.verbs.Prepare(ctx, machine.Request{OperationID: id, Kind: provider, Request: request, WantsDelivery: true})
+	prepared, err := e.verbs.Prepare(ctx, machine.Request{OperationID: id, Kind: provider, Request: request, WantsDelivery: true})
 	if err != nil {
 		return err
 	}
-	l, err := e.verbs.ClaimAndBegin(ctx, op.Operation, who)
+	l, err := e.verbs.ClaimAndBegin(ctx, prepared.Operation, who)
 	if err != nil {
 		return err
 	}
@@ -79,6 +94,35 @@ func (e *engine) bring(ctx context.Context, id string) error {
 		return err
 	}
 	if _, l, err = e.verbs.SucceededAndClaim(ctx, l, snapshot, "", who); err != nil {
+		return err
+	}
+	_, err = e.verbs.Delivered(ctx, l, "results/"+id, digest, size)
+	return err
+}
+
+// bringApart is the same with a statement for every event.
+func (e *engine) bringApart(ctx context.Context, id string) error {
+	who := machine.Who{Provider: provider}
+	if _, err := e.verbs.Prepare(ctx, machine.Request{OperationID: id, Kind: provider, Request: request, WantsDelivery: true}); err != nil {
+		return err
+	}
+	l, err := e.verbs.Claim(ctx, transitions.Dispatch, id, who)
+	if err != nil {
+		return err
+	}
+	if _, err := e.verbs.Begin(ctx, l); err != nil {
+		return err
+	}
+	if _, err := e.verbs.Accepted(ctx, l, "job-"+id, nil, 0); err != nil {
+		return err
+	}
+	if l, err = e.verbs.Claim(ctx, transitions.Observe, id, who); err != nil {
+		return err
+	}
+	if _, err := e.verbs.Observed(ctx, l, "succeeded", snapshot, ""); err != nil {
+		return err
+	}
+	if l, err = e.verbs.Claim(ctx, transitions.Deliver, id, who); err != nil {
 		return err
 	}
 	_, err = e.verbs.Delivered(ctx, l, "results/"+id, digest, size)

@@ -30,6 +30,14 @@ var figures = []figure{
 		ours: byEngine(64, atBest), theirs: byEngine(64, apart),
 	},
 	{
+		name: "one_at_a_time_joined", says: "whole lifecycle, one operation at a time, with two pairs of events joined against a statement an event",
+		ours: byEngine(1, atBest), theirs: byEngineApart(1, atBest),
+	},
+	{
+		name: "256_in_flight_joined", says: "whole lifecycle, 256 in flight, with two pairs of events joined against a statement an event",
+		ours: byEngine(256, atBest), theirs: byEngineApart(256, atBest),
+	},
+	{
 		name: "256_in_flight_by_hand_in_batches", says: "whole lifecycle, 256 in flight, against a loop that sends one statement for 64 operations",
 		ours: byEngine(256, atBest), theirs: inBatches(2, 64),
 	},

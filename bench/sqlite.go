@@ -9,7 +9,7 @@ import (
 	"github.com/fencerow/fencerow/persist/sqlitestore"
 )
 
-// lite is the engine on a SQLite file, whose commits wait for the disk.
+// lite is the engine on a SQLite file, whose commits wait for the disk, with a transaction for every event.
 type lite struct {
 	*engine
 	file *sqlitestore.Store
@@ -22,7 +22,7 @@ func bySQLite(many int, o sqlitestore.Options) way {
 		if err != nil {
 			return nil, err
 		}
-		l := &lite{engine: &engine{}, dir: dir}
+		l := &lite{engine: &engine{apart: true}, dir: dir}
 		l.many = many
 		if l.file, err = sqlitestore.Open(ctx, filepath.Join(dir, "fencerow.db"), o); err != nil {
 			return nil, err
