@@ -45,6 +45,7 @@ var Invariants = []Guarantee{
 		Held: []Proof{
 			{"internal/e2e", "TestKilledAtRandomMomentsNothingIsSentTwice"},
 			{"machine", "TestBeginIsResolvedBeforeAnythingIsSent"},
+			{"machine", "TestClaimAndBeginIsResolvedBeforeAnythingIsSent"},
 			{"machine", "TestNothingIsBegunUnderALeaseThatIsOver"},
 			{"provider/httpjob", "TestTheGateItselfJudgesTheDeadlineBeforeTheFirstByte"},
 			{"provider/httpjob", "TestTheConnectionCarriesNothingAfterTheDeadline"},

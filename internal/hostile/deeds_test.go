@@ -36,11 +36,19 @@ var deeds = []deed{
 	{"dispatch_claim", transitions.One, "-", applies("dispatch_claim", claiming), nil, takes},
 	{"dispatch_claim", transitions.Batch, "-", takesBatch, nil, takes},
 	{"submit_begin", transitions.One, transitions.Prepared, applies("submit_begin", nil), begin, landsUnder("submit_begin")},
+	{claimAndBegin, transitions.One, "-", applies(claimAndBegin, claiming), takeAndBegin, begins},
 	{"submit_accepted", transitions.One, transitions.Submitting, applies("submit_accepted", naming), accept, landsUnder("submit_accepted")},
 	{"observe_succeeded", transitions.One, transitions.Observing, applies("observe_succeeded", nil), observe, landsUnder("observe_succeeded")},
+	{succeededAndClaim, transitions.One, transitions.Observing, applies(succeededAndClaim, claimingThen), observeAndTake, landsUnder("observe_succeeded")},
 	{"deliver_done", transitions.One, transitions.Delivering, applies("deliver_done", placing), deliver, landsUnder("deliver_done")},
 	{"renew", persist.Many, transitions.Prepared, renewsTwo, nil, extends},
 }
+
+// Two events in one statement.
+const (
+	claimAndBegin     = "dispatch_claim+submit_begin"
+	succeededAndClaim = "observe_succeeded+deliver_claim"
+)
 
 func preparing(s subject) transitions.Params {
 	return transitions.Params{
@@ -50,8 +58,15 @@ func preparing(s subject) transitions.Params {
 }
 
 func claiming(s subject) transitions.Params { return whose("claimer", s.provider) }
-func naming(s subject) transitions.Params   { return text("remote_job_id", "job-"+s.id) }
-func placing(s subject) transitions.Params  { return text("object_key", s.id+".mp4") }
+func claimingThen(s subject) transitions.Params {
+	then := transitions.Params{}
+	for name, v := range claiming(s) {
+		then["then_"+name] = v
+	}
+	return then
+}
+func naming(s subject) transitions.Params  { return text("remote_job_id", "job-"+s.id) }
+func placing(s subject) transitions.Params { return text("object_key", s.id+".mp4") }
 
 // params are a deed's for one of its operations: under the lease, if there is one.
 func params(s subject, more func(subject) transitions.Params) transitions.Params {
@@ -107,6 +122,16 @@ func begin(ctx context.Context, w *wire, s subject) error {
 	return err
 }
 
+func takeAndBegin(ctx context.Context, w *wire, s subject) error {
+	_, err := w.engine.ClaimAndBegin(ctx, machine.Operation{OperationID: s.id}, machine.Who{Provider: s.provider})
+	return err
+}
+
+func observeAndTake(ctx context.Context, w *wire, s subject) error {
+	_, _, err := w.engine.SucceededAndClaim(ctx, s.lease, nil, "", machine.Who{Provider: s.provider})
+	return err
+}
+
 func accept(ctx context.Context, w *wire, s subject) error {
 	_, err := w.engine.Accepted(ctx, s.lease, "job-"+s.id, nil, 0)
 	return err
@@ -134,6 +159,8 @@ func landsUnder(event string) func(*database, subject) int {
 }
 
 func takes(d *database, s subject) int { return d.landed(s.id, "dispatch_claim", 1) }
+
+func begins(d *database, s subject) int { return d.landed(s.id, "submit_begin", 1) }
 
 // extends counts a renewal, which leaves no history, by the lease's end.
 func extends(d *database, s subject) int {

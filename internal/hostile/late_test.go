@@ -3,6 +3,7 @@ package hostile_test
 import (
 	"context"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,14 +51,15 @@ func (d *database) impatient() (context.Context, context.CancelFunc) {
 func TestAStatementWhoseCallerIsGoneLandsLateAndIsFoundInHistory(t *testing.T) {
 	t.Parallel()
 	for _, deed := range deeds {
-		if deed.verb == nil || deed.phase == "" {
-			continue
+		if deed.verb == nil || deed.phase == "" || deed.phase == "-" {
+			continue // without a lease there is nothing to call again with
 		}
 		t.Run(deed.event, func(t *testing.T) {
 			t.Parallel()
 			d := fresh(t)
 			w := d.wire(patient)
 			s := d.stage(deed, "a")
+			event, _, _ := strings.Cut(deed.event, "+") // of two, the first tells
 			watcher, tx := d.connect(), d.lock("a")
 			release := w.proxy.HoldCancels()
 			defer release()
@@ -69,16 +71,16 @@ func TestAStatementWhoseCallerIsGoneLandsLateAndIsFoundInHistory(t *testing.T) {
 			if got := d.waiting(watcher); got != 1 {
 				t.Fatalf("%d statements wait for the row, want the one whose caller is gone", got)
 			}
-			if landed, err := w.engine.Landed(t.Context(), "a", deed.event, s.lease.Revision); landed || err != nil {
+			if landed, err := w.engine.Landed(t.Context(), "a", event, s.lease.Revision); landed || err != nil {
 				t.Errorf("history says %t, %v; want not yet", landed, err)
 			}
 			d.commit(tx)
-			d.until("it lands", func() bool { return d.landed("a", deed.event, s.lease.Revision) == 1 })
+			d.until("it lands", func() bool { return d.landed("a", event, s.lease.Revision) == 1 })
 			// The same event under the same fence is denied now, by its own success.
 			if err := deed.verb(t.Context(), w, s); err != nil {
 				t.Errorf("the verb, called again, says %v; want that it landed", err)
 			}
-			if diff := cmp.Diff(1, d.landed("a", deed.event, s.lease.Revision)); diff != "" {
+			if diff := cmp.Diff(1, d.landed("a", event, s.lease.Revision)); diff != "" {
 				t.Errorf("it landed (-want +got):\n%s", diff)
 			}
 			d.sound("a")
