@@ -64,11 +64,17 @@ type Operation struct {
 
 // OperationOf reads a row of a program's table.
 func OperationOf(p *transitions.Program, row transitions.Row) Operation {
+	next := 0 // most tables have the columns in the order in which they are read here
 	get := func(col string) transitions.Value {
-		if i := p.Column(col); i >= 0 {
-			return row[i]
+		i := next
+		if i >= len(p.Columns) || p.Columns[i].Name != col {
+			i = p.Column(col)
 		}
-		return transitions.NullValue
+		if i < 0 {
+			return transitions.NullValue
+		}
+		next = i + 1
+		return row[i]
 	}
 	return Operation{
 		OperationID:         get("operation_id").Text(),

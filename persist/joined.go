@@ -87,10 +87,11 @@ func (e *emitter) pgHistoryOfBoth(r *transitions.Rule, s site) string {
 // parameters are numbered as those of the first.
 func (e *emitter) sqliteThen(r *transitions.Rule) []Step {
 	steps := e.sqliteSteps(r.Then, func(*transitions.Rule) *placeholders { return given(r) })
-	for i, step := range steps {
-		if step.What == "history" {
+	for i := range steps {
+		if steps[i].What == "history" {
 			steps[i].SQL += "\n  AND changes() = 1" // the first event was applied
 		}
+		steps[i].What = "second " + steps[i].What
 	}
 	return steps
 }

@@ -1,6 +1,10 @@
 package persist
 
-import "github.com/fencerow/fencerow/transitions"
+import (
+	"strings"
+
+	"github.com/fencerow/fencerow/transitions"
+)
 
 // Statement is one event's SQL in one form. It remembers the rule that it was compiled from.
 type Statement struct {
@@ -35,10 +39,13 @@ const Limit = "limit"
 
 // Step is a further statement of a Statement's transaction.
 type Step struct {
-	What   string // "evidence", "history" or "update"
+	What   string // "evidence", "history" or "update"; of the second of two joined events, "second history" and so on
 	SQL    string
 	Params []string
 }
+
+// Moves reports whether the step writes the row, and answers with it.
+func (s *Step) Moves() bool { return strings.HasSuffix(s.What, "update") }
 
 // Reader is a fixed statement that changes nothing.
 type Reader struct {

@@ -49,6 +49,7 @@ func looksOf(d persist.Dialect, s persist.Statement) looks {
 	}
 	for _, then := range s.Then {
 		switch {
+		case strings.HasPrefix(then.What, "second "): // of a joined event, which judges guards of its own, and once
 		case then.What == "update" && strings.Contains(then.SQL, "changes() = 1"):
 		case then.What == "update":
 			l.places = append(l.places, look{"update", "where", 1})

@@ -73,7 +73,7 @@ func (s *Store) judge(q *session, statement *persist.Statement, params transitio
 func (s *Store) steps(q *session, statement *persist.Statement, params transitions.Params) (row transitions.Row, wrote bool, err error) {
 	for _, step := range statement.Then {
 		args := arguments(step.Params, params)
-		if step.What != "update" {
+		if !step.Moves() {
 			n, err := q.exec(step.SQL, args)
 			if err != nil {
 				return nil, wrote, fmt.Errorf("write the %s: %w", step.What, err)

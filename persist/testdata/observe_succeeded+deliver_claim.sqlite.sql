@@ -43,7 +43,7 @@ WHERE o.operation_id = ?1
   AND changes() = 1
 RETURNING operation_id, kind, provider, account, phase, next_action, request, priority, not_before, wants_delivery, can_investigate, remote_job_id, late_remote_job_id, evidence_seq, keep, lease_owner, lease_until, revision, due_at, attempts, delivery_attempts, submitted_at, outcome, delivery, object_key, object_sha256, object_bytes, snapshot, uncertain_reason, quarantine_until, observe_deadline, not_found_until, cancel_requested_at, duplicate_suspected, outcome_contradicted, not_created_revision, not_created_attempts, redo_of, observe_deadline_ms, not_found_grace_ms, quarantine_ms, delivery_attempts_max, created_at, updated_at;
 
--- then: history
+-- then: second history
 -- params: operation_id, owner, revision, snapshot, detail, then_provider, then_account, then_owner
 INSERT INTO "fencerow_history" (operation_id, event, from_phase, to_phase, owner, revision, reason, reviewer, detail, changes, at)
 SELECT o.operation_id, 'deliver_claim', o.phase, 'delivering', ?8, o.revision + 1, NULL, NULL, NULL, json_object('delivery_attempts', o.delivery_attempts + 1), clock.now
@@ -59,7 +59,7 @@ WHERE o.phase IN ('terminal', 'delivering')
   AND o.delivery_attempts < o.delivery_attempts_max
   AND changes() = 1;
 
--- then: update
+-- then: second update
 -- params: operation_id, owner, revision, snapshot, detail, then_provider, then_account, then_owner, then_ttl_ms
 UPDATE "fencerow_operations" AS o
   SET phase = 'delivering',
