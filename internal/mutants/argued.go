@@ -81,7 +81,7 @@ var Arguments = []Argument{
 		Name: "The order that rows have anyway",
 		Why:  "Rows are read by an index that has this order, or in the order in which they were written, so that a test sees no other order without the word; and who comes first of two that are due at one moment is nobody's concern. The words are there for the day on which another plan is chosen.",
 		covers: either(
-			matching("", `(batch|sweep): (join 1\.|picked )?order \d+$`, ``),
+			matching("", `(batch|sweep): (join 1\.|picked )?order \d+$`, ``), matching(Postgres, `\+\w+ (one|many): history order \d+$`, `h\.nth`),
 			matching("", `^\w+ reader \w+: (page |join 1\.)?order \d+$`, ``)),
 	},
 	{
@@ -128,6 +128,25 @@ var Arguments = []Argument{
 		Why:    "SQLite's steps run in one transaction that nobody else writes in: that there is no such operation was seen by its first statement. PostgreSQL's statement does not see the rows that it has just written itself.",
 		covers: either(matching(SQLite, `^sqlite (prepare|draft) one history: where 1$`, ``), matching(Postgres, `^postgres (prepare|draft) (one|many): where \d+$`, `^NOT EXISTS \(SELECT FROM moved`)),
 		Always: true,
+	},
+	{
+		Name: "What the first of two joined events has made so",
+		Why:  "The second is judged on what the first has left. A claim has just asked for the phase of the row, and whether it is to be canceled, marked or has a late id; a success is terminal, has given the lease up, and makes what is wanted due at once, and what is not wanted neither due nor anybody's work. The guards are the second event's own, and stand wherever it is fired.",
+		covers: either(
+			matching("", `dispatch_claim\+submit_begin (one|many)( second history)?: (continued guard|where) \d+$`, `phase IN|cancel_requested_at|duplicate_suspected|late_remote_job_id`),
+			matching("", `observe_succeeded\+deliver_claim (one|many)( second history)?: (continued guard|where) \d+$`, `phase IN|lease_until|next_action|due_at|outcome = `)),
+		Always: true,
+	},
+	{
+		Name:   "Joined events of the standard table tell no reason",
+		Why:    "Neither a claim nor a begin nor a success has a reason or a reviewer; the compiler writes the columns for a table whose events have.",
+		covers: matching(Postgres, `\+\w+ (one|many): history insert \d+$`, `^(reason|reviewer) = `),
+		Always: true,
+	},
+	{
+		Name:   "Two clocks in one transaction",
+		Why:    "In SQLite the second of two joined events reads the clock a moment after the first, whose moment stands in the row already; the two are one millisecond but for chance.",
+		covers: matching(SQLite, `\+\w+ one second update: set \d+$`, `^updated_at = `),
 	},
 	{
 		Name:   "What only an operation with an outcome can have",

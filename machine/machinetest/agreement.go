@@ -101,6 +101,14 @@ func (s *suite) trialsOf(g *generator) []trial {
 		phases = []string{""}
 	}
 	for range appliedTrials {
+		if g.rule.Then == nil {
+			break
+		}
+		if c, ok := g.search(name("both"), phases, bothApplied); ok {
+			trials = append(trials, c)
+		}
+	}
+	for range appliedTrials {
 		if c, ok := g.search(name("applied"), phases, applied); ok {
 			trials = append(trials, c)
 		}

@@ -326,6 +326,14 @@ func deniedOnlyBy(guard string) func(transitions.Verdict) int {
 	}
 }
 
+// bothApplied costs nothing where both of two joined events apply.
+func bothApplied(v transitions.Verdict) int {
+	if v.Then == nil {
+		return 10 + len(v.Failed)
+	}
+	return applied(*v.Then)
+}
+
 // thenDeniedOnlyBy costs nothing where the first of two joined events applies and exactly one guard of the second fails.
 func thenDeniedOnlyBy(guard string) func(transitions.Verdict) int {
 	return func(v transitions.Verdict) int {
