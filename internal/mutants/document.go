@@ -81,7 +81,9 @@ an INSERT, ORDER BY, LIMIT, lock and so on. What nobody misses has no business t
 It prints how far it is and ends with a line for each table of how many mutants there were, were killed and survived; the
 whole list is in bin/mutants.md, and in bin/mutants-payout.md and so on. It fails on a survivor that is not argued below. On two
 processors that had much else to do it took about 100 minutes, and 40 more for the examples. The figures below were
-gathered in parts: survivors for which a case was added were judged again, and no others.
+gathered in parts: survivors for which a case was added were judged again, and no others. They are of sources in which no
+events were joined: the statements of joined events were judged since, 381 mutants, of which 316 were killed, two more once
+cases were added, and 63 are argued below.
 
 A mutant of the table is a program, judged in memory by the suites, by the agreement with the true table and by the model
 checker. A mutant of SQL is the real store on a real database: package persist is built with an overlay in which a clause
@@ -92,7 +94,7 @@ has to come twice.
 A guard that a statement looks at a second time (after it has locked the row, or in a later step of its transaction) is
 cut out of all looks at once, beside the first look alone: either look is enough, which is why there are two.
 
-The statements of Options.GroupCommit are those about several operations with SKIP LOCKED in them; they are not cut once
+The statements of Options.GroupCommit are those about several operations with SKIP LOCKED and a shorter wait for locks in them; they are not cut once
 more, and what is about the words is held by the tests of persist/pgstore.
 `
 
