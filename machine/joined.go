@@ -18,12 +18,13 @@ var (
 )
 
 // ClaimAndBegin takes one operation in order to send its request and makes the intent to send durable, as Claim and then
-// Begin do, in one statement: both are stored or neither is. The lease's Operation is begun. As with Begin, only a nil
-// error allows the request to be sent, once, while Lease.Left says that there is time.
+// Begin do, in one statement. The lease's Operation is begun; where begin is denied the claim is given up. As with Begin,
+// only a nil error allows the request to be sent, once, while Lease.Left says that there is time; who has no use for the
+// lease gives it back with NotCreated and ProofNotSent.
 //
 // Op is the operation as Prepare, Get or List gave it: what repeats another operation is looked at first, and takes two
-// statements. An unknown answer is asked of history until ctx ends; what landed then lapses, and is put before a
-// reviewer although nothing was sent, so that who has no use for it gives it back with NotCreated and ProofNotSent.
+// statements. An unknown answer is asked of history until ctx or the lease ends. What landed unknown by then lapses and is
+// put before a reviewer, although nothing was sent.
 func (m *Machine) ClaimAndBegin(ctx context.Context, op Operation, who Who) (*Lease, error) {
 	event := claimAndBegin.Name()
 	rule := m.store.Program().Rule(event)
@@ -40,7 +41,7 @@ func (m *Machine) ClaimAndBegin(ctx context.Context, op Operation, who Who) (*Le
 	}
 	params["operation_id"] = transitions.TextValue(op.OperationID)
 	before := m.clock()
-	begun, err := m.begin(ctx, event, params)
+	begun, err := m.begin(ctx, event, params, deadline{before, m.cfg.TTL - m.cfg.Margin})
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func (m *Machine) beginUnder(ctx context.Context, l *Lease) (*Lease, error) {
 
 // begin fires claimAndBegin until it is known whether it landed: its owner is of this call alone, so what history has of
 // it is this call's.
-func (m *Machine) begin(ctx context.Context, event string, params transitions.Params) (Operation, error) {
+func (m *Machine) begin(ctx context.Context, event string, params transitions.Params, ends deadline) (Operation, error) {
 	id, owner := params["operation_id"].Text(), params["owner"].Text()
 	var doubt error
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
@@ -94,6 +95,9 @@ func (m *Machine) begin(ctx context.Context, event string, params transitions.Pa
 			if op, err = m.Get(ctx, id); err == nil {
 				return op, heldBy(op, owner, revision)
 			}
+		}
+		if ends.left(m.clock()) <= 0 {
+			return Operation{}, doubt // nothing may be sent any more, whatever the answer is
 		}
 		select {
 		case <-ctx.Done():
@@ -126,13 +130,13 @@ func heldBy(op Operation, owner string, revision int64) error {
 }
 
 // SucceededAndClaim stores that the remote job succeeded, as Observed does, and takes the operation in order to bring its
-// result home, as Claim does, in one statement. The lease is nil where there is nothing to deliver, or where the delivery
-// is not for this worker; the success is stored all the same. L is over in either case.
+// result home, as Claim does, in one statement. Who is for the claim, and takes no other's (contract A2). The lease is nil
+// where there is nothing to deliver, or where the claim is denied: then there is nothing to give up, and another claim may
+// take the delivery. The success is stored all the same. L is over in either case.
 func (m *Machine) SucceededAndClaim(ctx context.Context, l *Lease, snapshot []byte, detail string, who Who) (Operation, *Lease, error) {
 	event := succeededAndClaim.Name()
 	if m.store.Program().Rule(event) == nil {
-		op, err := m.Observed(ctx, l, SaysSucceeded, snapshot, detail)
-		return op, nil, err
+		return m.succeedThenClaim(ctx, l, snapshot, detail, who)
 	}
 	claim, _, err := m.claimParams(transitions.Deliver, who)
 	if err != nil {
@@ -149,4 +153,16 @@ func (m *Machine) SucceededAndClaim(ctx context.Context, l *Lease, snapshot []by
 		return op, nil, err
 	}
 	return op, m.lease(op, transitions.Deliver, before), nil
+}
+
+func (m *Machine) succeedThenClaim(ctx context.Context, l *Lease, snapshot []byte, detail string, who Who) (Operation, *Lease, error) {
+	op, err := m.Observed(ctx, l, SaysSucceeded, snapshot, detail)
+	if err != nil || op.NextAction != transitions.Deliver {
+		return op, nil, err
+	}
+	next, err := m.Claim(ctx, transitions.Deliver, op.OperationID, who)
+	if err != nil {
+		return op, nil, nil //nolint:nilerr // the success is stored; who may deliver, and is free to, claims it
+	}
+	return next.Operation, next, nil
 }

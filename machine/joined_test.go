@@ -166,8 +166,7 @@ func TestClaimAndBeginThatWasTakenOverIsNoLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &wire{event: claimBegin, fates: []string{"reply lost"}}
 		m, op := prepared(t, w)
-		w.blind = 1 // the first look at the row fails, and the next comes a lease later
-		w.asked = func() {
+		w.read = func() {
 			time.Sleep(time.Minute) // sleep: the bubble's clock, past the lease
 			if _, err := m.Fire(t.Context(), "submit_lapsed", transitions.Params{"operation_id": transitions.TextValue("a")}); err != nil {
 				t.Error(err)
@@ -177,6 +176,22 @@ func TestClaimAndBeginThatWasTakenOverIsNoLease(t *testing.T) {
 		var over *machine.LeaseError
 		if !errors.As(err, &over) {
 			t.Errorf("got %v, want that the lease is over", err)
+		}
+	})
+}
+
+// Once the lease would be over nobody may send, so that nobody asks any longer.
+func TestClaimAndBeginAsksNoLongerThanItsLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &wire{event: claimBegin}
+		for range 100 {
+			w.fates = append(w.fates, "request lost")
+		}
+		m, op := prepared(t, w)
+		began := time.Now()
+		_, err := m.ClaimAndBegin(t.Context(), op, video)
+		if took := time.Since(began); !machine.IsUnknown(err) || took > machine.DefaultTTL {
+			t.Errorf("got %v after %s, want an unknown answer within the lease of %s", err, took, machine.DefaultTTL)
 		}
 	})
 }
@@ -286,8 +301,8 @@ func TestATableThatJoinsNothingHasTheVerbsAllTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		op, next, err := m.SucceededAndClaim(t.Context(), l, nil, "", video)
-		if err != nil || op.Outcome != "succeeded" || next != nil {
-			t.Errorf("outcome %q, lease %v, %v; want succeeded, and no lease without a claim of one's own", op.Outcome, next, err)
+		if err != nil || op.Outcome != "succeeded" || next == nil || op.LeaseOwner != next.Owner {
+			t.Errorf("outcome %q, lease %v, %v; want succeeded, and the lease of its delivery", op.Outcome, next, err)
 		}
 	})
 }

@@ -78,7 +78,9 @@ func New(store Store, cfg Config) (*Machine, error) {
 	return m, nil
 }
 
-// In is the same machine on another store: one that is bound to the caller's own transaction (contract C5).
+// In is the same machine on another store: one that is bound to the caller's own transaction (contract C5). There an event
+// is as durable as the transaction: a nil error of Begin or ClaimAndBegin allows nothing to be sent before its commit was
+// seen.
 func (m *Machine) In(store Store) *Machine {
 	other := *m
 	other.store = store

@@ -18,15 +18,20 @@ type wire struct {
 	fates []string // of its statements in turn: "reply lost", "request lost", "not run"; then fine
 	late  []func() // statements that were lost and land later
 	blind int      // how many reads of a row fail
-	asked func()   // is called with each of them; nil: nothing
+	read  func()   // is called when history was read; nil: nothing
+}
+
+func (w *wire) History(ctx context.Context, id string) ([]machine.HistoryEntry, error) {
+	entries, err := w.Store.History(ctx, id)
+	if w.read != nil {
+		w.read()
+	}
+	return entries, err
 }
 
 func (w *wire) Get(ctx context.Context, ids ...string) ([]transitions.Row, error) {
 	if w.blind > 0 {
 		w.blind--
-		if w.asked != nil {
-			w.asked()
-		}
 		return nil, errors.New("connection reset")
 	}
 	return w.Store.Get(ctx, ids...)

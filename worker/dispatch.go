@@ -82,11 +82,11 @@ func (w *Worker) dispatch(l *machine.Lease) {
 	if err != nil && w.classify(err).Class == ClassNotSent {
 		w.notLeft.Add(1)
 	}
-	w.settle(l, accepted, err)
+	ended := w.settle(l, accepted, err)
 	w.sending.Add(-1)
 	w.tellSend(l.Operation.OperationID, err)
 	w.failpoint(StepStored)
-	w.brake.leave(leave, endOf(accepted, err))
+	w.brake.leave(leave, ended)
 }
 
 // Sending is the number of submissions that were begun and whose end is not stored. While it is not 0, an operation that

@@ -24,6 +24,10 @@ type holding struct {
 	cancel context.CancelCauseFunc
 }
 
+// letGo is how long after a denied renewal a holder may still be busy with the answer to its own last event, which has
+// given the lease up.
+const letGo = time.Second
+
 func newRenewer(m *machine.Machine, log *slog.Logger) *renewer {
 	return &renewer{machine: m, log: log, held: map[*machine.Lease]*holding{}}
 }
@@ -112,9 +116,11 @@ func (r *renewer) renew(ctx context.Context) {
 		l := due[i].lease
 		if _, denied := machine.IsDenied(err); denied {
 			due[i].cancel(errLeaseLost)
-			if r.holds(l) { // else it was given up while the renewal was under way
-				r.log.Info("a lease was lost", "operation", l.Operation.OperationID, "revision", l.Revision, "why", err)
-			}
+			time.AfterFunc(letGo, func() {
+				if r.holds(l) { // else it was given up while the renewal was under way
+					r.log.Info("a lease was lost", "operation", l.Operation.OperationID, "revision", l.Revision, "why", err)
+				}
+			})
 		} else if err != nil && ctx.Err() == nil {
 			// Neither extended nor lost: its holder stops at the end that was confirmed last.
 			r.log.Debug("a lease was not renewed", "operation", l.Operation.OperationID, "error", err)

@@ -12,12 +12,11 @@ import (
 )
 
 // settle stores how a submission ended, under the lease that it was sent under. Shutdown does not cut it short but
-// bounds it; an answer that the fence refuses is kept as evidence (contract B5, B9).
-func (w *Worker) settle(l *machine.Lease, a Accepted, err error) {
+// bounds it; an answer that the fence refuses is kept as evidence (contract B5, B9). It gives what the brake counts.
+func (w *Worker) settle(l *machine.Lease, a Accepted, err error) end {
 	ctx := w.last
 	if err == nil {
-		w.settleAccepted(ctx, l, a)
-		return
+		return w.settleAccepted(ctx, l, a)
 	}
 	known := w.classify(err)
 	var stored error
@@ -38,6 +37,7 @@ func (w *Worker) settle(l *machine.Lease, a Accepted, err error) {
 	}
 	w.wakeAfter(after)
 	w.refused(ctx, l, stored, machine.Evidence{Kind: "late_" + string(known.Class), Raw: ending(known)})
+	return endOf(a, err)
 }
 
 // ending is how a submission ended, as evidence: its class, what the connection carried, and the words.
@@ -52,7 +52,7 @@ func ending(known *SubmitError) []byte {
 	return []byte(text + ": " + machine.Text(known.Err.Error()))
 }
 
-func (w *Worker) settleAccepted(ctx context.Context, l *machine.Lease, a Accepted) {
+func (w *Worker) settleAccepted(ctx context.Context, l *machine.Lease, a Accepted) end {
 	evidence := machine.Evidence{Kind: machine.EvidenceAccepted, RemoteJobID: a.RemoteJobID, Raw: a.Raw, Keep: a.Keep}
 	if !transitions.UsableRemoteJobID(a.RemoteJobID) {
 		raw := a.Raw
@@ -62,7 +62,7 @@ func (w *Worker) settleAccepted(ctx context.Context, l *machine.Lease, a Accepte
 		w.keep(ctx, l, machine.Evidence{Kind: machine.EvidenceAnswer, Raw: raw})
 		_, err := w.machine.Unknown(ctx, l, ReasonMissingRemoteID, fmt.Sprintf("accepted with an id that cannot be one: %q", a.RemoteJobID))
 		w.refused(ctx, l, err, machine.Evidence{Kind: "late_unknown"})
-		return
+		return endOf(a, nil)
 	}
 	op, err := w.machine.Accepted(ctx, l, a.RemoteJobID, a.Keep, w.cfg.Every)
 	if err == nil {
@@ -71,9 +71,13 @@ func (w *Worker) settleAccepted(ctx context.Context, l *machine.Lease, a Accepte
 	}
 	if denied, ok := machine.IsDenied(err); ok && denied.Only("remote_job_id_free") {
 		w.keep(ctx, l, evidence)
-		_, err = w.machine.Unknown(ctx, l, ReasonRemoteIDTaken, fmt.Sprintf("another operation of this provider and account holds the remote job id %q", a.RemoteJobID))
+		taken := fmt.Errorf("another operation of this provider and account holds the remote job id %q", a.RemoteJobID)
+		_, err = w.machine.Unknown(ctx, l, ReasonRemoteIDTaken, taken.Error())
+		w.refused(ctx, l, err, evidence)
+		return end{bad: string(ClassUnknown), cause: taken} // an answer that is everybody's tells of no job
 	}
 	w.refused(ctx, l, err, evidence)
+	return endOf(a, nil)
 }
 
 // matchTimeout is short: a slow database has other things to do.

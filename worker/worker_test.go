@@ -423,3 +423,25 @@ func TestADeliveryThatNeverWorks(t *testing.T) {
 		}
 	})
 }
+
+// A remote that answers every request with the same id tells of no job, and each request is paid for: the brake counts
+// such answers as it counts those that never came (contract B10).
+func TestTheBrakeStopsSendsWhoseAnswersNameAJobThatAnotherOperationHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, &remote{submit: accepts("same")})
+		var why []string
+		b.config.Braked = func(reason string) { why = append(why, reason) }
+		b.config.Slots = 1
+		for n := range 30 {
+			b.prepare(fmt.Sprintf("op-%02d", n))
+		}
+		b.run(5 * time.Second)
+		sent := 0
+		for n := range 30 {
+			sent += b.remote.count(fmt.Sprintf("op-%02d", n))
+		}
+		if want := 1 + worker.DefaultBrake; sent != want || len(why) == 0 {
+			t.Errorf("%d requests were sent, braked for %q; want %d, one that got the id and %d that did not", sent, why, want, worker.DefaultBrake)
+		}
+	})
+}
