@@ -71,4 +71,5 @@ var safetyRules = []SafetyRule{
 
 	// What is joined is there.
 	{"FR041", "joined events are two of the table's", "a misspelt event is joined to nothing, and whoever relies on one statement has two", exampleJoinedUnknown, "dispatch_claim+submit_start", checkJoined},
+	{"FR042", "the intent to send is stored before what comes of it", "who fires both at once has sent already: a crash in between leaves a request that nobody knows of", exampleIntentWithItsEnd, "submit_begin+submit_accepted", checkIntentAlone},
 }

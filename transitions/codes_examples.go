@@ -225,3 +225,9 @@ func exampleJoinedUnknown() Table {
 	t.Joined = append(t.Joined, Joined{First: "dispatch_claim", Then: "submit_start", Doc: "claims and begins"})
 	return t
 }
+
+func exampleIntentWithItsEnd() Table {
+	t := Standard()
+	t.Joined = append(t.Joined, Joined{First: "submit_begin", Then: "submit_accepted", Doc: "stores the request's begin and its end"})
+	return t
+}

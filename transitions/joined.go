@@ -115,3 +115,15 @@ func checkJoined(s *survey, found report) {
 		}
 	}
 }
+
+// checkIntentAlone refuses to store the intent to send together with what came of it.
+func checkIntentAlone(s *survey, found report) {
+	for _, j := range s.Joined {
+		for _, d := range s.deeds {
+			if d.Name == j.First && d.To != "" && s.phase[d.To] != nil && s.phase[d.To].Effecting {
+				found(j.Name(), fmt.Sprintf("it stores that a request may be on the wire, in %s, together with what came of it", d.To),
+					"let the event that lands there stand alone, or come second")
+			}
+		}
+	}
+}
