@@ -94,7 +94,7 @@ var figures = []figure{
 		ours: byWorker, theirs: riverIdle, counts: "ms", count: tally.millisEach, target: atMost(1),
 	},
 	{
-		name: "prepare_copy", says: "prepare a thousand at once by arrays, with history, against a bare COPY of the rows",
+		name: "prepare_copy", says: "prepare a hundred thousand in one call, with history, against a bare COPY of the rows",
 		ours: byPrepares, theirs: byCopies, target: atLeast(0.5),
 	},
 	{

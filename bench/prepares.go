@@ -11,10 +11,10 @@ import (
 	"github.com/fencerow/fencerow/persist/pgstore"
 )
 
-// atOnce is how many operations are prepared in one statement.
-const atOnce = 1000
+// atOnce is how many operations are prepared in one call, and copied in one COPY.
+const atOnce = 100_000
 
-// prepares prepares operations by arrays, each with its row of history.
+// prepares prepares operations, each with its row of history.
 type prepares struct{ *engine }
 
 func byPrepares(ctx context.Context, url string) (lane, error) {

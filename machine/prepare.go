@@ -113,9 +113,10 @@ func (m *Machine) Prepare(ctx context.Context, r Request) (Prepared, error) {
 	return all[0], all[0].Err
 }
 
-// PrepareMany stores operations in one statement where the database has one. Conflicts are told one by one, in
-// Prepared.Err; the error tells of what concerns all: an unusable request (nothing was stored), a database that cannot
-// be reached, or an *UnknownError. Calling it again with the same requests is always safe.
+// PrepareMany stores operations in one statement where the database has one; PostgreSQL takes very many in several
+// transactions, each of which stores its part or nothing. Conflicts are told one by one, in Prepared.Err; the error tells
+// of what concerns all: an unusable request (nothing was stored), a database that cannot be reached, or an *UnknownError,
+// also where some parts were stored and another provably was not. Calling it again with the same requests is always safe.
 func (m *Machine) PrepareMany(ctx context.Context, requests []Request) ([]Prepared, error) {
 	params := make([]transitions.Params, len(requests))
 	for i, r := range requests {

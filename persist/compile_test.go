@@ -148,3 +148,28 @@ func TestTheLockTimeoutIsPartOfTheStatement(t *testing.T) {
 		t.Errorf("the statement does not bound its lock wait:\n%s", s.SQL)
 	}
 }
+
+// Only the database knows of other operations.
+func TestAnEventThatAsksOfOtherOperationsIsNotCopied(t *testing.T) {
+	t.Parallel()
+	table := transitions.Standard()
+	for i := range table.Events {
+		if e := &table.Events[i]; e.Name == "prepare" {
+			e.Guards = append(e.Guards, transitions.Guard{Name: "free", Expr: transitions.Not(transitions.Taken(transitions.Param("detail", transitions.Text)))})
+		}
+	}
+	p, err := transitions.Compile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := persist.Compile(p, persist.PostgreSQL, persist.Names{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set.Copy("prepare") != nil {
+		t.Error("it is copied, and nobody asks the database")
+	}
+	if compiled(t, persist.PostgreSQL, persist.Names{}).Copy("prepare") == nil || compiled(t, persist.SQLite, persist.Names{}).Copy("prepare") != nil {
+		t.Error("the standard prepare is not copied to PostgreSQL alone")
+	}
+}

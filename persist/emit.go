@@ -45,6 +45,9 @@ func Compile(p *transitions.Program, d Dialect, n Names, options ...Option) (*Se
 		if d == PostgreSQL {
 			set.Many = append(set.Many, e.pgMany(r, ""))
 			set.Gathered = append(set.Gathered, e.pgMany(r, " SKIP LOCKED"))
+			if c, ok := e.pgCopies(r); ok {
+				set.Copies = append(set.Copies, c)
+			}
 		}
 		for _, form := range r.Forms {
 			set.Statements = append(set.Statements, e.statement(r, form))

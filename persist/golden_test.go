@@ -78,6 +78,15 @@ func TestEvidenceOfNoOperationIsNotedAsItWasReadAndCommitted(t *testing.T) {
 	}
 }
 
+func TestWhatIsCopiedIsAsItWasReadAndCommitted(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(header)
+	for _, c := range compiled(t, persist.PostgreSQL, persist.Names{}).Copies {
+		fmt.Fprintf(&b, "\n-- %s\n%s;\n\n%s;\n\n%s;\n", c.Rule.Event, c.Begin, c.Operations.SQL, c.History.SQL)
+	}
+	golden.Compare(t, filepath.Join("testdata", "copies.postgres.sql"), []byte(b.String()))
+}
+
 func TestPruningIsAsItWasReadAndCommitted(t *testing.T) {
 	for _, d := range dialects {
 		var b strings.Builder

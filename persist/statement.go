@@ -62,6 +62,7 @@ type Set struct {
 	Statements []Statement // in the table's order; one, then batch or sweep
 	Many       []Statement // in the table's order; none in SQLite
 	Gathered   []Statement // likewise
+	Copies     []Copies    // of creating events; none in SQLite
 	Readers    []Reader
 
 	// NoteUnmatched appends evidence that belongs to no operation, unless an equal one is there.

@@ -18,6 +18,12 @@ func Unhurried(o Options) Options {
 	return o
 }
 
+// Copying copies what an event creates from so many operations on, at most so many in one transaction.
+func Copying(o Options, from, most int) Options {
+	o.copyFrom, o.copyMost = from, most
+	return o
+}
+
 // Waiting is how many calls of an event wait for company.
 func (s *Store) Waiting(event string) int {
 	s.gather.mu.Lock()

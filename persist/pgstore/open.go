@@ -1,6 +1,7 @@
 package pgstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,8 @@ type Options struct {
 
 	alwaysGather bool          // what tests look through: a lone event too is sent in the form of those that travel together
 	slow         time.Duration // 0 is slowStatement
+	copyFrom     int           // 0 is manyCreated
+	copyMost     int           // 0 is mostCopied
 }
 
 // mode is how the statements of events are sent.
@@ -166,6 +169,7 @@ func New(ctx context.Context, pool *pgxpool.Pool, o Options) (*Store, error) {
 	}
 	s := &Store{program: o.Program, set: set, runner: poolRunner{pool, pgx.QueryExecModeExec}, pool: pool}
 	s.events = poolRunner{pool, o.mode()}
+	s.copyFrom, s.copyMost = cmp.Or(o.copyFrom, manyCreated), cmp.Or(o.copyMost, mostCopied)
 	if s.bound, err = s.checkServer(ctx, o); err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)
 	}

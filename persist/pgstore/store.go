@@ -24,6 +24,9 @@ type Store struct {
 	pool    *pgxpool.Pool // nil inside a caller's transaction
 	owned   bool          // the store opened the pool, and closes it
 	bound   time.Duration
+
+	copyFrom int // from how many operations on what an event creates is copied
+	copyMost int // in one transaction
 }
 
 var _ machine.Store = (*Store)(nil)
@@ -141,7 +144,7 @@ func freeGuard(r *transitions.Rule) string {
 	return "remote_job_id_free"
 }
 
-// ApplyMany fires an event on several operations in one statement.
+// ApplyMany fires an event on several operations in one statement; where it creates very many, by copies: see create.
 func (s *Store) ApplyMany(ctx context.Context, event string, params []transitions.Params) ([]machine.Answer, error) {
 	c, err := s.callOf(event, params...)
 	if err != nil || len(params) == 0 {
@@ -157,6 +160,14 @@ func (s *Store) ApplyMany(ctx context.Context, event string, params []transition
 }
 
 func (s *Store) applyMany(ctx context.Context, c *call) ([]machine.Answer, error) {
+	if how := s.creates(c); how != nil {
+		return s.create(ctx, c, how)
+	}
+	return s.byStatement(ctx, c)
+}
+
+// byStatement fires an event on several operations in one statement, or in one for each.
+func (s *Store) byStatement(ctx context.Context, c *call) ([]machine.Answer, error) {
 	if len(c.sent) == 1 || !s.runner.takesArrays() {
 		return s.applyEach(ctx, c)
 	}
