@@ -13,9 +13,9 @@ import (
 	"github.com/fencerow/fencerow/transitions"
 )
 
-// lifecycle is what is sent for an operation, in this order: eight events in six statements.
+// lifecycle is what is sent for an operation, in this order: eight events in five statements.
 var lifecycle = []string{
-	"prepare", "dispatch_claim+submit_begin", "submit_accepted", "observe_claim", "observe_succeeded+deliver_claim", "deliver_done",
+	"prepare", "dispatch_claim+submit_begin", "submit_accepted+observe_claim", "observe_succeeded+deliver_claim", "deliver_done",
 }
 
 // byHand sends the engine's statements through pgx as somebody would who knows them by heart: no machine and no store

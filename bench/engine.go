@@ -73,7 +73,7 @@ func (e *engine) work(ctx context.Context, length time.Duration) (tally, error) 
 	})
 }
 
-// bring is the whole lifecycle of one operation: eight events, in six statements.
+// bring is the whole lifecycle of one operation: eight events, in five statements.
 func (e *engine) bring(ctx context.Context, id string) error {
 	if e.apart {
 		return e.bringApart(ctx, id)
@@ -87,10 +87,7 @@ func (e *engine) bring(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := e.verbs.Accepted(ctx, l, "job-"+id, nil, 0); err != nil {
-		return err
-	}
-	if l, err = e.verbs.Claim(ctx, transitions.Observe, id, who); err != nil {
+	if _, l, err = e.verbs.AcceptedAndClaim(ctx, l, "job-"+id, nil, who); err != nil {
 		return err
 	}
 	if _, l, err = e.verbs.SucceededAndClaim(ctx, l, snapshot, "", who); err != nil {

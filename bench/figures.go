@@ -30,11 +30,11 @@ var figures = []figure{
 		ours: byEngine(64, atBest), theirs: byEngine(64, apart),
 	},
 	{
-		name: "one_at_a_time_joined", says: "whole lifecycle, one operation at a time, with two pairs of events joined against a statement an event",
+		name: "one_at_a_time_joined", says: "whole lifecycle, one operation at a time, with three pairs of events joined against a statement an event",
 		ours: byEngine(1, atBest), theirs: byEngineApart(1, atBest),
 	},
 	{
-		name: "256_in_flight_joined", says: "whole lifecycle, 256 in flight, with two pairs of events joined against a statement an event",
+		name: "256_in_flight_joined", says: "whole lifecycle, 256 in flight, with three pairs of events joined against a statement an event",
 		ours: byEngine(256, atBest), theirs: byEngineApart(256, atBest),
 	},
 	{

@@ -14,6 +14,7 @@ import (
 // The events that the verbs below join.
 var (
 	claimAndBegin     = transitions.Joined{First: "dispatch_claim", Then: "submit_begin"}
+	acceptedAndClaim  = transitions.Joined{First: "submit_accepted", Then: "observe_claim"}
 	succeededAndClaim = transitions.Joined{First: "observe_succeeded", Then: "deliver_claim"}
 )
 
@@ -129,40 +130,56 @@ func heldBy(op Operation, owner string, revision int64) error {
 	return nil
 }
 
+// AcceptedAndClaim stores the remote job id of a request that the remote took, as Accepted does, and takes the operation in
+// order to observe it at once, as Claim does, in one statement: for who carries an operation through alone, or whose
+// remote has done its work when it answers. Who is for the claim. The lease is nil where the claim is denied: then there is
+// nothing to give up, and another claim may take the observation. The id is stored all the same. L is over in either case.
+func (m *Machine) AcceptedAndClaim(ctx context.Context, l *Lease, remoteJobID string, keep map[string]string, who Who) (Operation, *Lease, error) {
+	p, err := l.accepted(remoteJobID, keep, 0)
+	if err != nil {
+		return Operation{}, nil, err
+	}
+	return m.goOn(ctx, l, acceptedAndClaim, p, transitions.Observe, who)
+}
+
 // SucceededAndClaim stores that the remote job succeeded, as Observed does, and takes the operation in order to bring its
 // result home, as Claim does, in one statement. Who is for the claim, and takes no other's (contract A2). The lease is nil
 // where there is nothing to deliver, or where the claim is denied: then there is nothing to give up, and another claim may
 // take the delivery. The success is stored all the same. L is over in either case.
 func (m *Machine) SucceededAndClaim(ctx context.Context, l *Lease, snapshot []byte, detail string, who Who) (Operation, *Lease, error) {
-	event := succeededAndClaim.Name()
-	if m.store.Program().Rule(event) == nil {
-		return m.succeedThenClaim(ctx, l, snapshot, detail, who)
+	p := l.told(Text(detail), detail)
+	p["snapshot"] = transitions.BytesValue(Bounded(snapshot, MaxRaw))
+	return m.goOn(ctx, l, succeededAndClaim, p, transitions.Deliver, who)
+}
+
+// goOn fires an event under a lease and the claim that comes after it, in one statement where the table joins them.
+func (m *Machine) goOn(ctx context.Context, l *Lease, joined transitions.Joined, p transitions.Params, action string, who Who) (Operation, *Lease, error) {
+	if m.store.Program().Rule(joined.Name()) == nil {
+		return m.goOnApart(ctx, l, joined, p, action, who)
 	}
-	claim, _, err := m.claimParams(transitions.Deliver, who)
+	claim, _, err := m.claimParams(action, who)
 	if err != nil {
 		return Operation{}, nil, err
 	}
-	p := l.told(Text(detail), detail)
-	p["snapshot"] = transitions.BytesValue(Bounded(snapshot, MaxRaw))
 	for name, v := range claim {
 		p["then_"+name] = v
 	}
 	before := m.clock()
-	op, err := m.surely(ctx, l, event, p)
+	op, err := m.surely(ctx, l, joined.Name(), p)
 	if err != nil || op.LeaseOwner != claim["owner"].Text() {
 		return op, nil, err
 	}
-	return op, m.lease(op, transitions.Deliver, before), nil
+	return op, m.lease(op, action, before), nil
 }
 
-func (m *Machine) succeedThenClaim(ctx context.Context, l *Lease, snapshot []byte, detail string, who Who) (Operation, *Lease, error) {
-	op, err := m.Observed(ctx, l, SaysSucceeded, snapshot, detail)
-	if err != nil || op.NextAction != transitions.Deliver {
+func (m *Machine) goOnApart(ctx context.Context, l *Lease, joined transitions.Joined, p transitions.Params, action string, who Who) (Operation, *Lease, error) {
+	op, err := m.surely(ctx, l, joined.First, p)
+	if err != nil || op.NextAction != action {
 		return op, nil, err
 	}
-	next, err := m.Claim(ctx, transitions.Deliver, op.OperationID, who)
+	next, err := m.Claim(ctx, action, op.OperationID, who)
 	if err != nil {
-		return op, nil, nil //nolint:nilerr // the success is stored; who may deliver, and is free to, claims it
+		return op, nil, nil //nolint:nilerr // the first is stored; who may, and is free to, claims what comes next
 	}
 	return next.Operation, next, nil
 }

@@ -221,6 +221,78 @@ func TestClaimAndBeginOfARedoneOperationLooksBackFirst(t *testing.T) {
 	})
 }
 
+// begun brings operation a to where its remote has just answered.
+func begun(t *testing.T, w *wire) (*machine.Machine, *machine.Lease) {
+	t.Helper()
+	m, op := prepared(t, w)
+	l, err := m.ClaimAndBegin(t.Context(), op, video)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, l
+}
+
+func TestAcceptedAndClaimLeavesWhatAcceptedAndThenClaimLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		joined, l := begun(t, &wire{})
+		op, got, err := joined.AcceptedAndClaim(t.Context(), l, "job-a", map[string]string{"url": "x"}, video)
+		if err != nil || got == nil {
+			t.Fatalf("lease %v, %v", got, err)
+		}
+		apart, l := begun(t, &wire{})
+		if _, err := apart.Accepted(t.Context(), l, "job-a", map[string]string{"url": "x"}, 0); err != nil {
+			t.Fatal(err)
+		}
+		want, err := apart.Claim(t.Context(), transitions.Observe, "a", video)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustHappen(t, joined, happened(t, apart)...)
+		op.LeaseOwner = want.Operation.LeaseOwner
+		if diff := cmp.Diff(want.Operation, op, cmpopts.IgnoreUnexported(machine.Operation{})); diff != "" {
+			t.Errorf("the operation (-apart +joined):\n%s", diff)
+		}
+		if _, err := joined.Observed(t.Context(), got, "succeeded", nil, ""); err != nil {
+			t.Errorf("the success is not taken under the lease: %v", err)
+		}
+	})
+}
+
+func TestAcceptedAndClaimIsDeniedAsAcceptedIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, l := begun(t, &wire{})
+		var invalid *machine.InvalidError
+		if _, _, err := m.AcceptedAndClaim(t.Context(), l, " ", nil, video); !errors.As(err, &invalid) {
+			t.Errorf("a blank id: got %v, want that it cannot be one", err)
+		}
+		if _, err := m.Unknown(t.Context(), l, "no_response", ""); err != nil {
+			t.Fatal(err)
+		}
+		_, next, err := m.AcceptedAndClaim(t.Context(), l, "job-a", nil, video)
+		if denied, ok := machine.IsDenied(err); !ok || next != nil || denied.Failed[0] != "phase" {
+			t.Errorf("after the lease was given up: lease %v, %v; want a denial for the phase among others", next, err)
+		}
+	})
+}
+
+func TestAcceptedAndClaimIsResolvedThoughItsAnswerIsLost(t *testing.T) {
+	for _, fates := range [][]string{{"reply lost"}, {"request lost"}, {"not run"}, {"lands late", "request lost"}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := &wire{event: "submit_accepted+observe_claim"}
+			m, l := begun(t, w)
+			w.fates = fates
+			op, next, err := m.AcceptedAndClaim(t.Context(), l, "job-a", nil, video)
+			if err != nil || next == nil || op.RemoteJobID != "job-a" {
+				t.Fatalf("after %q: remote job id %q, lease %v, %v", fates, op.RemoteJobID, next, err)
+			}
+			w.landLate()
+			if _, err := m.Observed(t.Context(), next, "succeeded", nil, ""); err != nil {
+				t.Errorf("after %q the success is not taken under the lease: %v", fates, err)
+			}
+		})
+	}
+}
+
 func TestSucceededAndClaimLeavesWhatObservedAndThenClaimLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		joined, l := observed(t, &wire{})
@@ -294,11 +366,8 @@ func TestATableThatJoinsNothingHasTheVerbsAllTheSame(t *testing.T) {
 		if err != nil || l.Operation.Phase != transitions.Submitting {
 			t.Fatalf("lease %+v, %v", l, err)
 		}
-		if _, err := m.Accepted(t.Context(), l, "job-a", nil, 0); err != nil {
-			t.Fatal(err)
-		}
-		if l, err = m.Claim(t.Context(), transitions.Observe, "a", video); err != nil {
-			t.Fatal(err)
+		if _, l, err = m.AcceptedAndClaim(t.Context(), l, "job-a", nil, video); err != nil || l == nil {
+			t.Fatalf("lease %+v, %v", l, err)
 		}
 		op, next, err := m.SucceededAndClaim(t.Context(), l, nil, "", video)
 		if err != nil || op.Outcome != "succeeded" || next == nil || op.LeaseOwner != next.Owner {

@@ -43,14 +43,22 @@ func (m *Machine) Begin(ctx context.Context, l *Lease) (Operation, error) {
 // Accepted stores the remote job id of a request that the remote took, and makes observing due after first. The
 // error is a *DeniedError with only remote_job_id_free where another operation holds the id.
 func (m *Machine) Accepted(ctx context.Context, l *Lease, remoteJobID string, keep map[string]string, first time.Duration) (Operation, error) {
+	p, err := l.accepted(remoteJobID, keep, first)
+	if err != nil {
+		return Operation{}, err
+	}
+	return m.surely(ctx, l, "submit_accepted", p)
+}
+
+func (l *Lease) accepted(remoteJobID string, keep map[string]string, first time.Duration) (transitions.Params, error) {
 	if !transitions.UsableRemoteJobID(remoteJobID) {
-		return Operation{}, &InvalidError{"remote_job_id", fmt.Sprintf("%q cannot be a remote job id: want 1 to %d printable ASCII characters without a space", remoteJobID, transitions.MaxRemoteJobID)}
+		return nil, &InvalidError{"remote_job_id", fmt.Sprintf("%q cannot be a remote job id: want 1 to %d printable ASCII characters without a space", remoteJobID, transitions.MaxRemoteJobID)}
 	}
 	p := l.params()
 	p["remote_job_id"] = transitions.TextValue(remoteJobID)
 	p["delay_ms"] = millis(first)
 	p["keep"] = keepValue(keep)
-	return m.surely(ctx, l, "submit_accepted", p)
+	return p, nil
 }
 
 // keepValue writes kept values as the column does; null where there are none.

@@ -16,6 +16,7 @@ func Standard() Table {
 		Events: standardEvents(),
 		Joined: []Joined{
 			{First: "dispatch_claim", Then: "submit_begin", Doc: "takes the operation and makes the intent to send durable at once: for whoever sends without a further look"},
+			{First: "submit_accepted", Then: "observe_claim", Doc: "stores the remote's job and goes on to read its status: for who carries an operation through alone, or whose remote has done its work when it answers"},
 			{First: "observe_succeeded", Then: "deliver_claim", Doc: "stores the success and goes on to bring the result home: for an observer that delivers too"},
 		},
 	}

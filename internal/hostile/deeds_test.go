@@ -38,6 +38,7 @@ var deeds = []deed{
 	{"submit_begin", transitions.One, transitions.Prepared, applies("submit_begin", nil), begin, landsUnder("submit_begin")},
 	{claimAndBegin, transitions.One, "-", applies(claimAndBegin, claiming), takeAndBegin, begins},
 	{"submit_accepted", transitions.One, transitions.Submitting, applies("submit_accepted", naming), accept, landsUnder("submit_accepted")},
+	{acceptedAndClaim, transitions.One, transitions.Submitting, applies(acceptedAndClaim, namingThen), acceptAndTake, landsUnder("submit_accepted")},
 	{"observe_succeeded", transitions.One, transitions.Observing, applies("observe_succeeded", nil), observe, landsUnder("observe_succeeded")},
 	{succeededAndClaim, transitions.One, transitions.Observing, applies(succeededAndClaim, claimingThen), observeAndTake, landsUnder("observe_succeeded")},
 	{"deliver_done", transitions.One, transitions.Delivering, applies("deliver_done", placing), deliver, landsUnder("deliver_done")},
@@ -47,6 +48,7 @@ var deeds = []deed{
 // Two events in one statement.
 const (
 	claimAndBegin     = "dispatch_claim+submit_begin"
+	acceptedAndClaim  = "submit_accepted+observe_claim"
 	succeededAndClaim = "observe_succeeded+deliver_claim"
 )
 
@@ -65,8 +67,9 @@ func claimingThen(s subject) transitions.Params {
 	}
 	return then
 }
-func naming(s subject) transitions.Params  { return text("remote_job_id", "job-"+s.id) }
-func placing(s subject) transitions.Params { return text("object_key", s.id+".mp4") }
+func namingThen(s subject) transitions.Params { return merged(naming(s), claimingThen(s)) }
+func naming(s subject) transitions.Params     { return text("remote_job_id", "job-"+s.id) }
+func placing(s subject) transitions.Params    { return text("object_key", s.id+".mp4") }
 
 // params are a deed's for one of its operations: under the lease, if there is one.
 func params(s subject, more func(subject) transitions.Params) transitions.Params {
@@ -124,6 +127,11 @@ func begin(ctx context.Context, w *wire, s subject) error {
 
 func takeAndBegin(ctx context.Context, w *wire, s subject) error {
 	_, err := w.engine.ClaimAndBegin(ctx, machine.Operation{OperationID: s.id}, machine.Who{Provider: s.provider})
+	return err
+}
+
+func acceptAndTake(ctx context.Context, w *wire, s subject) error {
+	_, _, err := w.engine.AcceptedAndClaim(ctx, s.lease, "job-"+s.id, nil, machine.Who{Provider: s.provider})
 	return err
 }
 

@@ -131,9 +131,10 @@ var Arguments = []Argument{
 	},
 	{
 		Name: "What the first of two joined events has made so",
-		Why:  "The second is judged on what the first has left. A claim has just asked for the phase of the row, and whether it is to be canceled, marked or has a late id; a success is terminal, has given the lease up, and makes what is wanted due at once, and what is not wanted neither due nor anybody's work. The guards are the second event's own, and stand wherever it is fired.",
+		Why:  "The second is judged on what the first has left. A claim has just asked for the phase of the row, and whether it is to be canceled, marked or has a late id; what was accepted has an id that can be one, and is to be observed; a success is terminal, has given the lease up, and makes what is wanted due at once, and what is not wanted neither due nor anybody's work. The guards are the second event's own, and stand wherever it is fired.",
 		covers: either(
 			matching("", `dispatch_claim\+submit_begin (one|many)( second history)?: (continued guard|where) \d+$`, `phase IN|cancel_requested_at|duplicate_suspected|late_remote_job_id`),
+			matching("", `submit_accepted\+observe_claim (one|many)( second history)?: (continued guard|where) \d+$`, `phase IN|lease_until|next_action|remote_job_id`),
 			matching("", `observe_succeeded\+deliver_claim (one|many)( second history)?: (continued guard|where) \d+$`, `phase IN|lease_until|next_action|due_at|outcome = `)),
 		Always: true,
 	},
