@@ -98,7 +98,7 @@ var Arguments = []Argument{
 	{
 		Name:   "What fails together is tried one by one",
 		Why:    "Where a statement about several operations breaks the unique index of remote jobs, none of it is written, and the store fires the event at each by itself, whose statement has the clause. And what a prepare of several says nothing of is prepared once more.",
-		covers: either(matching(Postgres, `^postgres (prepare|draft) many: where 1\.where 1$`, ``), matching(Postgres, `^postgres (submit_accepted|investigate_found|review_attach|evidence_attach|pay_taken|decide_sent|late_attach) many: (judged guard \d+|moved where 1)(\.where \d+)?$`, `(AS t WHERE|^t\.|^o\.operation_id = j\.operation_id$)`)),
+		covers: either(matching(Postgres, `^postgres (prepare|draft) many: where 1\.where 1$`, ``), matching(Postgres, `^postgres (submit_accepted|submit_accepted\+observe_claim|investigate_found|review_attach|evidence_attach|pay_taken|decide_sent|late_attach) many: (judged guard \d+|moved where 1)(\.where \d+)?$`, `(AS t WHERE|^t\.|^o\.operation_id = j\.operation_id$)`)),
 	},
 	{
 		Name:   "A limit inside of a limit",
