@@ -162,7 +162,7 @@ func (m *Machine) goOn(ctx context.Context, l *Lease, joined transitions.Joined,
 		return Operation{}, nil, err
 	}
 	for name, v := range claim {
-		p["then_"+name] = v
+		p[transitions.ThenPrefix+name] = v
 	}
 	before := m.clock()
 	op, err := m.surely(ctx, l, joined.Name(), p)

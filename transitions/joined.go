@@ -22,9 +22,9 @@ type Joined struct {
 // Name is what the two are fired by, as if they were one event.
 func (j Joined) Name() string { return j.First + "+" + j.Then }
 
-// thenPrefix stands before the name of a parameter of the second of two joined events, where the first has one of its
+// ThenPrefix stands before the name of a parameter of the second of two joined events, where the first has one of its
 // own.
-const thenPrefix = "then_"
+const ThenPrefix = "then_"
 
 // join compiles what the table joins, from the rules of its events.
 func (p *Program) join() error {
@@ -60,7 +60,7 @@ func (r *Rule) after(first *Rule) *Rule {
 		case first.IsClaim() && x.Name == "revision":
 			return Col("revision")
 		}
-		x.Name = thenPrefix + x.Name
+		x.Name = ThenPrefix + x.Name
 		return x
 	}
 	for i, g := range c.Guards {
@@ -92,7 +92,7 @@ func (e Expr) mapped(change func(Expr) Expr) Expr {
 // claim's or a lease holder's, of an operation that exists, and leave one history row each and no evidence.
 func joinable(first, then *Rule) bool {
 	fits := func(r *Rule) bool {
-		if slices.ContainsFunc(r.Params, func(d ParamDef) bool { return strings.HasPrefix(d.Name, thenPrefix) }) {
+		if slices.ContainsFunc(r.Params, func(d ParamDef) bool { return strings.HasPrefix(d.Name, ThenPrefix) }) {
 			return false // the second's parameters could not be told from it
 		}
 		return !r.New && (r.Fence == Held || r.IsClaim()) && r.Evidence == nil && !r.Quiet.IsSet()

@@ -215,7 +215,7 @@ func (g *generator) param(d transitions.ParamDef, c trial) transitions.Value {
 	if d.Name == "operation_id" {
 		return value(c.id)
 	}
-	d.Name = strings.TrimPrefix(d.Name, "then_") // of the second of two joined events
+	d.Name = strings.TrimPrefix(d.Name, transitions.ThenPrefix) // of the second of two joined events
 	if i := g.p.Column(d.Name); i >= 0 && c.row != nil && g.p.Columns[i].Kind == d.Kind && g.rng.IntN(2) == 0 {
 		return c.row[i]
 	}
