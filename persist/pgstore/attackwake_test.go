@@ -66,7 +66,7 @@ func TestAListenerOnACallersPoolConnectsAsThePoolDoes(t *testing.T) {
 	select {
 	case <-heard:
 		stop()
-		<-ended
+		_ = <-ended
 	case err := <-ended:
 		t.Errorf("it ended: %v", err)
 	}
