@@ -278,7 +278,7 @@ func (m *Memory) record(id string, v transitions.Verdict, at time.Time) {
 		m.history[id] = append(m.history[id], HistoryEntry{
 			Seq: m.noted, OperationID: id, Event: e.Event, From: e.From, To: e.To,
 			Owner: e.Owner.Text(), Revision: e.Revision, Reason: e.Reason.Text(), Reviewer: e.Reviewer.Text(),
-			Detail: e.Detail.Text(), Changes: changesJSON(e.Changes), At: at,
+			Detail: e.Detail.Text(), Changes: string(transitions.AppendChanges(nil, e.Changes)), At: at,
 		})
 	}
 }

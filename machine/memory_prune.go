@@ -126,7 +126,7 @@ func (m *Memory) prune(id string, row transitions.Row) {
 	m.noted++
 	m.history[id] = []HistoryEntry{{
 		Seq: m.noted, OperationID: id, Event: EventPruned, To: m.get(row, "phase").Text(), Revision: m.get(row, "revision").Int(),
-		Reason: last.Reason, Detail: last.Detail, Changes: changesJSON(changes), At: m.moment(),
+		Reason: last.Reason, Detail: last.Detail, Changes: string(transitions.AppendChanges(nil, changes)), At: m.moment(),
 	}}
 	own := m.get(row, "remote_job_id").Text()
 	gone := func(e EvidenceEntry) bool {

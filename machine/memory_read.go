@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -205,40 +203,4 @@ func violation(p *transitions.Program, c transitions.Column, v transitions.Value
 		return fmt.Sprintf("%d is negative", v.Int())
 	}
 	return ""
-}
-
-// changesJSON writes what an event assigned, as the SQL stores do.
-func changesJSON(changes []transitions.Change) string {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	write := func(v any) {
-		// Strings, numbers, truth values and null cannot fail to encode.
-		_ = encoder.Encode(v)
-		b.Truncate(b.Len() - 1) // the line end that Encode adds
-	}
-	b.WriteByte('{')
-	for i, c := range changes {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		write(c.Column)
-		b.WriteByte(':')
-		switch v := c.Value; v.Kind() {
-		case transitions.Text:
-			write(v.Text())
-		case transitions.Bytes:
-			write(hex.EncodeToString(v.Bytes()))
-		case transitions.Int:
-			write(v.Int())
-		case transitions.Bool:
-			write(v.Bool())
-		case transitions.Time:
-			write(v.Micros())
-		default:
-			write(nil)
-		}
-	}
-	b.WriteByte('}')
-	return b.String()
 }

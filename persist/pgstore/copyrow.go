@@ -2,9 +2,7 @@ package pgstore
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"io"
-	"strconv"
 	"sync"
 
 	"github.com/fencerow/fencerow/persist"
@@ -30,7 +28,7 @@ func appendRow(b []byte, to persist.Copied, v *transitions.Verdict, at transitio
 		}
 		start := len(b)
 		b = append(b, 0, 0, 0, 0, jsonbVersion)
-		b = appendChanges(b, v.Entry.Changes)
+		b = transitions.AppendChanges(b, v.Entry.Changes)
 		binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-4))
 	}
 	return b
@@ -59,52 +57,6 @@ func bit(b bool) byte {
 		return 1
 	}
 	return 0
-}
-
-// appendChanges writes what an event assigned as the statements do: times as Unix microseconds, bytes as hex.
-func appendChanges(b []byte, changes []transitions.Change) []byte {
-	b = append(b, '{')
-	for i := range changes {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(appendJSON(b, changes[i].Column), ':')
-		switch v := changes[i].Value; v.Kind() {
-		case transitions.Text:
-			b = appendJSON(b, v.Text())
-		case transitions.Bytes:
-			b = append(hex.AppendEncode(append(b, '"'), v.Bytes()), '"')
-		case transitions.Int, transitions.Time:
-			b = strconv.AppendInt(b, v.Int(), 10)
-		case transitions.Bool:
-			b = strconv.AppendBool(b, v.Bool())
-		default:
-			b = append(b, "null"...)
-		}
-	}
-	return append(b, '}')
-}
-
-// appendJSON writes a text that PostgreSQL's text can hold: what has to be escaped is a quote, a backslash or a control
-// character.
-func appendJSON(b []byte, s string) []byte {
-	const digits = "0123456789abcdef"
-	b = append(b, '"')
-	from := 0
-	for i := range len(s) {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		b = append(b, s[from:i]...)
-		if c >= ' ' {
-			b = append(b, '\\', c)
-		} else {
-			b = append(b, '\\', 'u', '0', '0', digits[c>>4], digits[c&15])
-		}
-		from = i + 1
-	}
-	return append(append(b, s[from:]...), '"')
 }
 
 // copyReader is what is copied, made while it is read: pgx sends what is there while the server works.
