@@ -3,7 +3,6 @@ package machine
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/fencerow/fencerow/transitions"
@@ -16,7 +15,10 @@ import (
 // remembers that, so that the same verb, called again, does not take its own earlier success for a denial.
 func (m *Machine) surely(ctx context.Context, l *Lease, event string, params transitions.Params) (op Operation, err error) {
 	id, revision := l.Operation.OperationID, l.Revision
-	landing, _, _ := strings.Cut(event, "+") // of two joined events both land or neither, or the first alone
+	landing := event
+	if r := m.store.Program().Rule(event); r != nil && r.First != nil {
+		landing = r.First.Event // of two joined events the second never lands alone
+	}
 	unknown := l.doubted(event)
 	tried := false
 	defer func() {

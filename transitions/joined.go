@@ -31,7 +31,8 @@ func (p *Program) join() error {
 	p.Joined = nil
 	for _, j := range p.joins {
 		first, then := p.rule[j.First], p.rule[j.Then]
-		if first == nil || then == nil || !joinable(first, then) {
+		taken := slices.ContainsFunc(p.Rules, func(r *Rule) bool { return r.Event == j.Name() })
+		if first == nil || then == nil || taken || !joinable(first, then) {
 			continue
 		}
 		r := first.clone()
@@ -110,6 +111,8 @@ func checkJoined(s *survey, found report) {
 		switch same := func(k Joined) bool { return k.Name() == j.Name() }; {
 		case !known(j.First) || !known(j.Then):
 			found(j.Name(), "it joins what is no event of the table", "name two events")
+		case known(j.Name()):
+			found(j.Name(), "an event of the table is called as the two are", "call the event otherwise")
 		case slices.ContainsFunc(s.Joined[:i], same):
 			found(j.Name(), "it is declared twice", "keep one of them")
 		}

@@ -93,11 +93,16 @@ func TestAnAlteredEventIsAlteredWhereItIsJoined(t *testing.T) {
 func TestAJoinThatTheTableCannotHaveIsAFinding(t *testing.T) {
 	t.Parallel()
 	for want, joined := range map[string][]transitions.Joined{
-		"dispatch_claim+submit: it joins what is no event of the table": {{First: "dispatch_claim", Then: "submit"}},
-		claimAndBegin + ": it is declared twice":                        {{First: "dispatch_claim", Then: "submit_begin"}, {First: "dispatch_claim", Then: "submit_begin"}},
+		"dispatch_claim+submit: it joins what is no event of the table":          {{First: "dispatch_claim", Then: "submit"}},
+		"dispatch_claim+release: an event of the table is called as the two are": {{First: "dispatch_claim", Then: "release"}},
+		claimAndBegin + ": it is declared twice":                                 {{First: "dispatch_claim", Then: "submit_begin"}, {First: "dispatch_claim", Then: "submit_begin"}},
 	} {
 		table := transitions.Standard()
 		table.Joined = joined
+		if joined[0].Then == "release" {
+			table.Events = append(table.Events, *table.Event("renew"))
+			table.Events[len(table.Events)-1].Name = joined[0].Name()
+		}
 		var got []string
 		for _, f := range transitions.Check(table) {
 			got = append(got, f.Code+" "+f.Row+": "+f.Text)
