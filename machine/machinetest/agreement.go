@@ -192,15 +192,20 @@ func (s *suite) sameTraces(g *generator, c trial, want transitions.Verdict, row 
 		s.keptSomewhere(c, raw, entries, history, noted, evidence)
 	}
 	s.sameEntries(c.id, entries, history)
-	if g.rule.Then != nil {
+	if g.rule.Then != nil { // the row that is left tells of the second only
 		for i, e := range told[:min(len(told), len(history))] {
-			s.sameJoined(c, e.Changes, history[i])
+			s.sameChanges(c, e.Changes, history[i], clockTolerance)
+		}
+		if n := len(told); n > 0 && n == len(history) {
+			s.same(c.id+": when, by its last history row and by its row", row[s.p.Column("updated_at")].Time(), history[n-1].At.UTC())
 		}
 	} else if want.Entry != nil && len(history) == 1 {
-		if !g.rule.Quiet.IsSet() { // where there may be no history, the row's clock may be read apart
+		apart := time.Second // where there may be no history, the row's clock may be read apart
+		if !g.rule.Quiet.IsSet() {
+			apart = 0
 			s.same(c.id+": when, by its history and by its row", row[s.p.Column("updated_at")].Time(), history[0].At.UTC())
 		}
-		s.sameChanges(c, want.Entry.Changes, history[0], row, g.rule.Quiet.IsSet())
+		s.sameChanges(c, s.asStored(want.Entry.Changes, row), history[0], apart)
 	}
 	s.sameEvidences(c.id, noted, evidence)
 }
@@ -227,28 +232,9 @@ func (s *suite) keptSomewhere(c trial, raw string, entries, history []machine.Hi
 	}
 }
 
-// sameChanges holds what a history row records against the row that the event left. Where the clock may have been read
-// for each of them, a time may be another by as long as a statement takes.
-func (s *suite) sameChanges(c trial, want []transitions.Change, entry machine.HistoryEntry, row transitions.Row, apart bool) {
-	s.Helper()
-	expected, got := map[string]string{}, map[string]string{}
-	recorded := s.decode(entry.Changes)
-	for name, v := range recorded {
-		got[name] = v.String()
-	}
-	for _, change := range want {
-		v := row[s.p.Column(change.Column)]
-		if r := recorded[change.Column]; apart && v.Kind() == transitions.Time && r.Kind() == transitions.Time && v.Time().Sub(r.Time()).Abs() < time.Second {
-			v = r
-		}
-		expected[change.Column] = v.String()
-	}
-	s.same(c.id+": what history records", expected, got)
-}
-
-// sameJoined holds what the history row of one of two joined events records against Eval: the row that is left tells of
-// the second only.
-func (s *suite) sameJoined(c trial, want []transitions.Change, entry machine.HistoryEntry) {
+// sameChanges holds what a history row records against what was assigned. A time may be another by less than what the
+// clock may have been read apart.
+func (s *suite) sameChanges(c trial, want []transitions.Change, entry machine.HistoryEntry, apart time.Duration) {
 	s.Helper()
 	expected, got := map[string]string{}, map[string]string{}
 	recorded := s.decode(entry.Changes)
@@ -257,12 +243,21 @@ func (s *suite) sameJoined(c trial, want []transitions.Change, entry machine.His
 	}
 	for _, change := range want {
 		v := change.Value
-		if r := recorded[change.Column]; v.Kind() == transitions.Time && r.Kind() == transitions.Time && v.Time().Sub(r.Time()).Abs() < clockTolerance {
+		if r := recorded[change.Column]; v.Kind() == transitions.Time && r.Kind() == transitions.Time && v.Time().Sub(r.Time()).Abs() < apart {
 			v = r
 		}
 		expected[change.Column] = v.String()
 	}
 	s.same(c.id+": what history records of "+entry.Event, expected, got)
+}
+
+// asStored are changes with the values that a row has.
+func (s *suite) asStored(changes []transitions.Change, row transitions.Row) []transitions.Change {
+	stored := slices.Clone(changes)
+	for i := range stored {
+		stored[i].Value = row[s.p.Column(stored[i].Column)]
+	}
+	return stored
 }
 
 // near is got with the times of want, where they differ by no more than the statement took: a database may read its
