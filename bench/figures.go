@@ -18,7 +18,7 @@ var figures = []figure{
 		ours: byEngine(1, atBest), theirs: oneByOne(1), target: atLeast(0.9),
 	},
 	{
-		name: "16_in_flight_by_hand", says: "whole lifecycle, 16 in flight, against the same statements through pgx, one an event",
+		name: "16_in_flight_by_hand", says: "whole lifecycle, 16 in flight, against the same statements through pgx, one by one",
 		ours: byEngine(16, atBest), theirs: oneByOne(16),
 	},
 	{

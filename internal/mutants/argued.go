@@ -140,7 +140,7 @@ var Arguments = []Argument{
 	},
 	{
 		Name:   "Joined events of the standard table tell no reason",
-		Why:    "Neither a claim nor a begin nor a success has a reason or a reviewer; the compiler writes the columns for a table whose events have.",
+		Why:    "Neither a claim nor a begin nor what was accepted nor a success has a reason or a reviewer; the compiler writes the columns for a table whose events have.",
 		covers: matching(Postgres, `\+\w+ (one|many): history insert \d+$`, `^(reason|reviewer) = `),
 		Always: true,
 	},

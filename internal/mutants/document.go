@@ -94,8 +94,8 @@ has to come twice.
 A guard that a statement looks at a second time (after it has locked the row, or in a later step of its transaction) is
 cut out of all looks at once, beside the first look alone: either look is enough, which is why there are two.
 
-The statements of Options.GroupCommit are those about several operations with SKIP LOCKED and a shorter wait for locks in them; they are not cut once
-more, and what is about the words is held by the tests of persist/pgstore.
+The statements of Options.GroupCommit are those about several operations with SKIP LOCKED and a shorter wait for locks in
+them; they are not cut once more, and what is about the words is held by the tests of persist/pgstore.
 `
 
 const ownHead = `## Tables of one's own
