@@ -7,6 +7,16 @@ type Wake struct {
 	Action   string
 	Provider string
 	Account  string
+
+	// OperationID and Kind name the operation, where it was one of few and repeats no other: whoever has nothing else to do
+	// may take it by its id (ClaimAndBegin) instead of asking what is due. Empty where many became due at once.
+	OperationID string `json:",omitempty"`
+	Kind        string `json:",omitempty"`
+}
+
+// Unnamed is the same wake-up without the operation's name.
+func (w Wake) Unnamed() Wake {
+	return Wake{Action: w.Action, Provider: w.Provider, Account: w.Account}
 }
 
 // Waker is implemented by a Store through which processes wake each other. A wake-up is a hint and no more: one may be

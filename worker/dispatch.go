@@ -52,16 +52,8 @@ func (w *Worker) dispatch(l *machine.Lease) {
 		w.giveBack(l, time.Minute, fmt.Sprintf("no handler here for kind %q", l.Operation.Kind))
 		return
 	}
-	leave, ok := w.brake.enter()
-	if !ok || w.soft.Err() != nil {
-		if ok {
-			w.brake.leave(leave, end{mute: true})
-		}
-		w.giveBack(l, 0, "")
-		return
-	}
-	if !w.spend() {
-		w.brake.leave(leave, end{mute: true})
+	leave, ok := w.mayBegin()
+	if !ok {
 		w.giveBack(l, 0, "")
 		return
 	}
@@ -70,11 +62,34 @@ func (w *Worker) dispatch(l *machine.Lease) {
 	defer done()
 	begun, err := w.machine.Begin(ctx, l)
 	if err != nil {
-		w.sends.Add(-1)
-		w.brake.leave(leave, end{mute: true})
+		w.unbegin(leave)
 		w.notBegun(l, err)
 		return
 	}
+	w.send(ctx, handler, begun, l, leave)
+}
+
+// mayBegin asks the brake, the shutdown and the most that may be sent for leave to begin one submission.
+func (w *Worker) mayBegin() (pass, bool) {
+	leave, ok := w.brake.enter()
+	if !ok {
+		return leave, false
+	}
+	if w.soft.Err() != nil || !w.spend() {
+		w.brake.leave(leave, end{mute: true})
+		return leave, false
+	}
+	return leave, true
+}
+
+// unbegin gives back the leave to begin a submission that was not begun.
+func (w *Worker) unbegin(leave pass) {
+	w.sends.Add(-1)
+	w.brake.leave(leave, end{mute: true})
+}
+
+// send hands a submission that was begun to its handler, once, and stores what that proved.
+func (w *Worker) send(ctx context.Context, handler Handler, begun machine.Operation, l *machine.Lease, leave pass) {
 	w.sending.Add(1)
 	w.failpoint(StepBegun)
 	accepted, err := w.submit(ctx, handler, begun, l)
@@ -82,7 +97,7 @@ func (w *Worker) dispatch(l *machine.Lease) {
 	if err != nil && w.classify(err).Class == ClassNotSent {
 		w.notLeft.Add(1)
 	}
-	ended := w.settle(l, accepted, err)
+	ended := w.settle(l, begun.Attempts, accepted, err)
 	w.sending.Add(-1)
 	w.tellSend(l.Operation.OperationID, err)
 	w.failpoint(StepStored)

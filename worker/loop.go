@@ -54,6 +54,9 @@ func (w *Worker) loop(action string, work func(*machine.Lease), quota func() int
 		if err == nil {
 			failures = 0
 		}
+		if action == transitions.Dispatch {
+			w.idle.Store(err == nil && len(leases) < want)
+		}
 		nothing++
 		if len(leases) > 0 || want == 0 { // where the quota forbids to ask, nobody tells when it does no more
 			nothing = 0

@@ -12,8 +12,9 @@ import (
 )
 
 // settle stores how a submission ended, under the lease that it was sent under. Shutdown does not cut it short but
-// bounds it; an answer that the fence refuses is kept as evidence (contract B5, B9). It gives what the brake counts.
-func (w *Worker) settle(l *machine.Lease, a Accepted, err error) end {
+// bounds it; an answer that the fence refuses is kept as evidence (contract B5, B9). Attempts counts this one. It gives what
+// the brake counts.
+func (w *Worker) settle(l *machine.Lease, attempts int64, a Accepted, err error) end {
 	ctx := w.last
 	if err == nil {
 		return w.settleAccepted(ctx, l, a)
@@ -25,9 +26,9 @@ func (w *Worker) settle(l *machine.Lease, a Accepted, err error) end {
 	case ClassRejected:
 		_, stored = w.machine.Rejected(ctx, l, known.Err.Error())
 	case ClassNotSent:
-		after, stored = w.machine.NotCreated(ctx, l, machine.ProofNotSent, retryDelay(known.RetryAfter, l.Operation.Attempts+1), known.Err.Error())
+		after, stored = w.machine.NotCreated(ctx, l, machine.ProofNotSent, retryDelay(known.RetryAfter, attempts), known.Err.Error())
 	case ClassRefused:
-		after, stored = w.machine.NotCreated(ctx, l, machine.ProofRefused, retryDelay(known.RetryAfter, l.Operation.Attempts+1), known.Err.Error())
+		after, stored = w.machine.NotCreated(ctx, l, machine.ProofRefused, retryDelay(known.RetryAfter, attempts), known.Err.Error())
 	default:
 		w.keep(ctx, l, machine.Evidence{Kind: machine.EvidenceError, Raw: ending(known)})
 		if len(known.Raw) > 0 {

@@ -60,7 +60,10 @@ func (w *Worker) listen(ctx context.Context) {
 }
 
 func (w *Worker) heard(k machine.Wake) {
-	if k.Provider == w.cfg.Who.Provider && k.Account == w.cfg.Who.Account {
+	if k.Provider != w.cfg.Who.Provider || k.Account != w.cfg.Who.Account {
+		return
+	}
+	if k.Action != transitions.Dispatch || k.OperationID == "" || !w.takesNamed(k) {
 		w.Wake(k.Action)
 	}
 }

@@ -24,6 +24,14 @@ type wakeable struct {
 	hears   func(machine.Wake)
 	listens int
 	asked   int
+	applied []string // the events that were fired at one operation
+}
+
+func (s *wakeable) Apply(ctx context.Context, event string, params transitions.Params) (machine.Answer, error) {
+	s.mu.Lock()
+	s.applied = append(s.applied, event)
+	s.mu.Unlock()
+	return s.Store.Apply(ctx, event, params)
 }
 
 func (s *wakeable) Take(ctx context.Context, event string, params transitions.Params) ([]transitions.Row, error) {
@@ -65,7 +73,12 @@ func (s *wakeable) count() int {
 
 // awake is a running worker that hears wake-ups, and has found nothing for a minute.
 func awake(t *testing.T, r *remote) (*bench, *wakeable) {
+	return awakeWith(t, r, func(*worker.Config) {})
+}
+
+func awakeWith(t *testing.T, r *remote, bound func(*worker.Config)) (*bench, *wakeable) {
 	b := newBench(t, r)
+	bound(&b.config)
 	s := &wakeable{Store: b.m.Store(), cut: make(chan struct{})}
 	var err error
 	if b.m, err = machine.New(s, machine.Config{}); err != nil {

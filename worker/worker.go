@@ -31,6 +31,7 @@ type Worker struct {
 	wake     map[string]chan struct{}
 	slots    map[string]*slots
 	ears     ears
+	idle     atomic.Bool  // the dispatcher's last claim left nothing that was due then
 	sends    atomic.Int64 // submissions begun
 	notLeft  atomic.Int64 // of those, how many ended with proof that not one byte of the request left
 	sending  atomic.Int64 // submissions begun whose end is not stored

@@ -151,11 +151,13 @@ func (s *Store) ApplyMany(ctx context.Context, event string, params []transition
 		return nil, err
 	}
 	answers, err := s.applyMany(ctx, c)
+	var applied []transitions.Row
 	for _, a := range answers {
 		if a.Applied {
-			s.wake.told(c.rule, a.Row)
+			applied = append(applied, a.Row)
 		}
 	}
+	s.wake.told(c.rule, applied...)
 	return answers, err
 }
 

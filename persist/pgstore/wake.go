@@ -24,6 +24,9 @@ const (
 	// whole server (PostgreSQL, async.c), so that a busy process sends a few with much in them.
 	wakePause = 10 * time.Millisecond
 
+	// wakeBytes is what a notification may carry (PostgreSQL, NOTIFY: shorter than 8000 bytes).
+	wakeBytes = 7999
+
 	// wakePatience bounds a notification: a late hint is none.
 	wakePatience = 2 * time.Second
 
@@ -40,10 +43,10 @@ type waker struct {
 	pool    *pgxpool.Pool
 	mode    pgx.QueryExecMode
 	channel string
-	columns struct{ action, due, updated, provider, account int }
+	columns struct{ action, due, updated, provider, account, id, kind, redoOf int }
 
 	mu      sync.Mutex
-	due     map[machine.Wake]struct{}
+	due     map[machine.Wake]machine.Wake // by what they are without a name; what came alone keeps its name
 	flying  bool
 	closed  bool
 	flights sync.WaitGroup
@@ -52,9 +55,10 @@ type waker struct {
 }
 
 func newWaker(s *Store, pool *pgxpool.Pool, o Options) *waker {
-	w := &waker{pool: pool, mode: o.mode(), channel: wakeChannel(s), due: map[machine.Wake]struct{}{}}
+	w := &waker{pool: pool, mode: o.mode(), channel: wakeChannel(s), due: map[machine.Wake]machine.Wake{}}
 	p := s.program
 	c := &w.columns
+	c.id, c.kind, c.redoOf = p.Column("operation_id"), p.Column("kind"), p.Column("redo_of")
 	for name, at := range map[string]*int{"next_action": &c.action, "due_at": &c.due, "updated_at": &c.updated, "provider": &c.provider, "account": &c.account} {
 		*at = p.Column(name)
 		if *at < 0 {
@@ -85,23 +89,35 @@ func (w *waker) told(r *transitions.Rule, rows ...transitions.Row) {
 	if w == nil || r.Fence == transitions.Held || r.IsClaim() {
 		return
 	}
+	var due []machine.Wake
 	for _, row := range rows {
 		if wake, ok := w.of(row); ok {
-			w.tell(wake)
+			due = append(due, wake)
 		}
 	}
+	w.tell(due...)
 }
 
 func (w *waker) tell(due ...machine.Wake) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, wake := range due {
-		w.due[wake] = struct{}{}
+		w.gather(wake)
 	}
 	if len(w.due) > 0 && !w.flying && !w.closed {
 		w.flying = true
 		w.flights.Go(w.fly)
 	}
+}
+
+// gather adds a wake-up to those that are to be sent. It is named while it is the only one of its kind: of many, whoever
+// works takes as many as it has slots for by one statement, which is cheaper than one by one.
+func (w *waker) gather(wake machine.Wake) {
+	common := wake.Unnamed()
+	if was, there := w.due[common]; there && was != wake {
+		wake = common
+	}
+	w.due[common] = wake
 }
 
 // of tells whether work on an operation is due at the moment of the event that left it so, by the database's clock.
@@ -110,7 +126,12 @@ func (w *waker) of(row transitions.Row) (machine.Wake, bool) {
 	if row == nil || row[c.action].IsNull() || row[c.due].IsNull() || row[c.due].Micros() > row[c.updated].Micros() {
 		return machine.Wake{}, false
 	}
-	return machine.Wake{Action: row[c.action].Text(), Provider: row[c.provider].Text(), Account: row[c.account].Text()}, true
+	wake := machine.Wake{Action: row[c.action].Text(), Provider: row[c.provider].Text(), Account: row[c.account].Text()}
+	// What repeats an operation is looked at before it is begun: it is not for who takes it by its name.
+	if wake.Action == transitions.Dispatch && c.id >= 0 && c.kind >= 0 && (c.redoOf < 0 || row[c.redoOf].IsNull()) {
+		wake.OperationID, wake.Kind = row[c.id].Text(), row[c.kind].Text()
+	}
+	return wake, true
 }
 
 // fly sends what has gathered until there is nothing left. What cannot be sent is dropped: those who listen poll too.
@@ -123,11 +144,8 @@ func (w *waker) fly() {
 			return
 		}
 		var payloads []string
-		for wake := range w.due {
-			text, err := json.Marshal(wake)
-			if err == nil {
-				payloads = append(payloads, string(text))
-			}
+		for _, wake := range w.due {
+			payloads = append(payloads, payload(wake))
 		}
 		clear(w.due)
 		w.mu.Unlock()
@@ -139,6 +157,15 @@ func (w *waker) fly() {
 		case <-time.After(wakePause):
 		}
 	}
+}
+
+// payload is a wake-up as it is sent, without the name where that is too long.
+func payload(wake machine.Wake) string {
+	text, _ := json.Marshal(wake) // of strings: there is no error
+	if len(text) > wakeBytes {
+		text, _ = json.Marshal(wake.Unnamed())
+	}
+	return string(text)
 }
 
 func (w *waker) close() {

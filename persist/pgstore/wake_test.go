@@ -78,8 +78,8 @@ func TestWhatBecomesDueForOthersIsHeard(t *testing.T) {
 	if _, err := f.ApplyMany(f.ctx, "prepare", []transitions.Params{params(request("b"), text("operation_id", "b")), params(request("c"), text("operation_id", "c"))}); err != nil {
 		t.Fatal(err)
 	}
-	first := f.hears(l, machine.Wake{Action: transitions.Dispatch, Provider: "video", Account: ""})
-	if len(first) != 1 {
+	a := machine.Wake{Action: transitions.Dispatch, Provider: "video", OperationID: "a", Kind: "video"}
+	if first := f.hears(l, a); len(first) != 1 {
 		t.Errorf("before the first of them %v were heard", first)
 	}
 	f.applied("dispatch_claim", "a", claim("w"))
@@ -88,10 +88,20 @@ func TestWhatBecomesDueForOthersIsHeard(t *testing.T) {
 	f.fire("prepare", "a", request("a")) // denied
 	f.Wake(end)
 	for _, w := range f.hears(l, end) {
-		if w != end && w != first[0] {
+		if w != end && w != a.Unnamed() { // of b and c, which became due together, neither is named
 			t.Errorf("%v was heard", w)
 		}
 	}
+}
+
+// What repeats an operation is heard without its name: it is looked at before it is begun.
+func TestARepetitionIsHeardWithoutItsName(t *testing.T) {
+	t.Parallel()
+	f := open(t, pgstore.Options{WakeUps: true})
+	f.applied("prepare", "a", request("a"))
+	l := f.listening()
+	f.applied("prepare", "again", params(request("again"), text("redo_of", "a")))
+	f.hears(l, machine.Wake{Action: transitions.Dispatch, Provider: "video"})
 }
 
 // A thousand events at once are a few notifications, and none of them is in a transition's own statement: a commit that
