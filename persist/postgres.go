@@ -2,6 +2,7 @@ package persist
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -105,8 +106,11 @@ func (e *emitter) pgPick(r *transitions.Rule, form transitions.Form) Statement {
 	levels, byLevel := s.priorityLevels(r)
 	if form == transitions.Batch && byLevel {
 		parts = append(parts, levels, s.pickByLevel(r))
+	} else if slices.ContainsFunc(r.Sets, func(set transitions.Set) bool { return set.Col == "remote_job_id" }) {
+		// It passes locked rows by, and waits for who is just storing the remote job id that it is to store.
+		parts = append(parts, e.bounded(form), cte{"picked", true, s.pick(r, "", "\n    AND (SELECT true FROM bounded)", order, "  ")})
 	} else {
-		parts = append(parts, cte{"picked", true, s.pick(r, "", order, "  ")})
+		parts = append(parts, cte{"picked", true, s.pick(r, "", "", order, "  ")})
 	}
 	s.row, s.now = "c", "c.judged_at"
 	parts = append(parts, e.pgJudge(r, s, "picked")...)
@@ -121,10 +125,10 @@ func (e *emitter) pgPick(r *transitions.Rule, form transitions.Form) Statement {
 
 // pick finds and locks what is due. The index serves statement_timestamp(), which does not change within a statement;
 // the guards judge by the clock.
-func (s site) pick(r *transitions.Rule, more, order, indent string) string {
+func (s site) pick(r *transitions.Rule, first, last, order, indent string) string {
 	lines := []string{
-		"SELECT o.*", "FROM " + s.names.operations() + " AS o", "WHERE " + more + "o.wake_at <= statement_timestamp()",
-		"  AND " + s.guards(r, indent+"  "), "ORDER BY " + order, "LIMIT " + s.param(Limit, transitions.Int), "FOR UPDATE OF o SKIP LOCKED",
+		"SELECT o.*", "FROM " + s.names.operations() + " AS o", "WHERE " + first + "o.wake_at <= statement_timestamp()",
+		"  AND " + s.guards(r, indent+"  ") + last, "ORDER BY " + order, "LIMIT " + s.param(Limit, transitions.Int), "FOR UPDATE OF o SKIP LOCKED",
 	}
 	return strings.Join(lines, "\n"+indent)
 }
@@ -146,7 +150,7 @@ func (s site) priorityLevels(r *transitions.Rule) (cte, bool) {
 // pickByLevel picks from one priority after the other until there are enough.
 func (s site) pickByLevel(r *transitions.Rule) cte {
 	return cte{"picked", true, fmt.Sprintf("SELECT p.*\n  FROM levels AS l\n  CROSS JOIN LATERAL (\n    %s\n  ) AS p\n  LIMIT %s",
-		s.pick(r, "o.priority = l.priority AND ", pickOrder(transitions.Sweep), "    "), s.param(Limit, transitions.Int))}
+		s.pick(r, "o.priority = l.priority AND ", "", pickOrder(transitions.Sweep), "    "), s.param(Limit, transitions.Int))}
 }
 
 // pgJudge judges the locked rows of from, moves those whose guards all hold, and writes what they leave behind. Where the

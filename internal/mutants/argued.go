@@ -38,6 +38,7 @@ func wordForWord(m Mutant, v Verdict) bool {
 	return m.Own != Standard && either(
 		matching(Postgres, `: (seen|picked) (for update|skip locked) \d+$`, ``),
 		matching(Postgres, `: (seen|clocked) from \d+$`, `bounded`),
+		matching(Postgres, ` sweep: picked where \d+(\.from \d+)?$`, `bounded`),
 		matching(Postgres, ` many: (seen|moved) order \d+$`, `operation_id$`),
 		matching(Postgres, ` many: seen where \d+$`, `^o\.operation_id = ANY`),
 		matching(SQLite, ` update: where \d+$`, `^(changes\(\) = 1|h\.seq = last_insert_rowid\(\))$`),

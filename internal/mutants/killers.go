@@ -37,6 +37,7 @@ var goTests = []goTest{
 	{"persist/pgstore", "TestAPrepareWaitsForAnotherNoLongerThanItsBound", Postgres, eventAndForm, creating(clause.From)},
 	{"persist/pgstore", "TestAPrepareThatMeetsAnotherOfTheSameIDShowsItsRow", Postgres, nil, creating(clause.Conflict)},
 	{"persist/pgstore", "TestEveryClaimAndSweepPassesByWhatIsLocked", Postgres, event, finding(clause.Lock, clause.SkipLocked)},
+	{"persist/pgstore", "TestASweepWaitsForARemoteJobIDNoLongerThanItsBound", Postgres, nil, waiting},
 	{"internal/reports", "TestB82NoTwoStatementsWaitForEachOther", Postgres, nil, creating(clause.Order)},
 	{"persist/sqlitestore", "TestNothingMovesWhoseHistoryIsNotWritten", SQLite, eventAndForm, updating},
 	{"persist/sqlitestore", "TestWhatIsDueIsFoundWithoutReadingABacklog", SQLite, eventAndForm, one(clause.Where, clause.On)},
@@ -66,6 +67,9 @@ func creating(kinds ...clause.Kind) func(Mutant) bool {
 func finding(kinds ...clause.Kind) func(Mutant) bool {
 	return func(m Mutant) bool { return (m.Form == "batch" || m.Form == "sweep") && has(m, kinds) }
 }
+
+// waiting takes mutants of the bound of what a sweep waits for.
+func waiting(m Mutant) bool { return m.Form == "sweep" && strings.Contains(m.Text, "bounded") }
 
 // apart takes mutants of statements that are no event's.
 func apart() func(Mutant) bool { return func(m Mutant) bool { return m.Form == apartForm } }

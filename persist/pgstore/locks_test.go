@@ -189,6 +189,25 @@ func TestAPrepareWaitsForAnotherNoLongerThanItsBound(t *testing.T) {
 	}
 }
 
+// A9: a sweep passes locked rows by, and waits for who is just storing the remote job id that it is to store: so long and
+// no longer.
+func TestASweepWaitsForARemoteJobIDNoLongerThanItsBound(t *testing.T) {
+	t.Parallel()
+	f := open(t, pgstore.Options{LockTimeout: 50 * time.Millisecond, StatementTimeout: 20 * time.Second})
+	other := f.connect()
+	f.example("evidence_attach", "late")
+	f.example("evidence_attach", "other")
+	f.exec(other, "UPDATE fencerow_operations SET due_at = statement_timestamp() - interval '1 hour', lease_until = NULL, lease_owner = NULL")
+	f.exec(other, "BEGIN; UPDATE fencerow_operations SET remote_job_id = (SELECT late_remote_job_id FROM fencerow_operations WHERE operation_id = 'late') WHERE operation_id = 'other'")
+	defer f.exec(other, "ROLLBACK")
+	ctx, cancel := context.WithTimeout(f.ctx, 5*time.Second)
+	defer cancel()
+	rows, err := f.Take(ctx, "evidence_attach", params(num("limit", 10)))
+	if err == nil || machine.IsUnknown(err) || !strings.Contains(err.Error(), "lock wait") {
+		t.Errorf("got %d rows and %v, want an error that says lock wait", len(rows), err)
+	}
+}
+
 // A3, D1: a claim or a sweep takes what is free and waits for nobody.
 func TestEveryClaimAndSweepPassesByWhatIsLocked(t *testing.T) {
 	t.Parallel()

@@ -53,7 +53,9 @@ WHERE NOT EXISTS (SELECT FROM moved);
 
 -- evidence_attach, form sweep
 -- params: limit, delay_ms, detail
-WITH picked AS MATERIALIZED (
+WITH bounded AS MATERIALIZED (
+  SELECT set_config('lock_timeout', '2000ms', true)
+), picked AS MATERIALIZED (
   SELECT o.*
   FROM "fencerow_operations" AS o
   WHERE o.wake_at <= statement_timestamp()
@@ -63,6 +65,7 @@ WITH picked AS MATERIALIZED (
     AND o.late_remote_job_id IS NOT NULL
     AND NOT (o.duplicate_suspected OR o.outcome_contradicted)
     AND NOT EXISTS (SELECT 1 FROM "fencerow_operations" AS t WHERE t.provider = o.provider AND t.account = o.account AND t.remote_job_id = o.late_remote_job_id AND t.operation_id <> o.operation_id)
+    AND (SELECT true FROM bounded)
   ORDER BY o.wake_at, o.operation_id
   LIMIT $1::bigint
   FOR UPDATE OF o SKIP LOCKED
