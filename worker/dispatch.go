@@ -12,7 +12,8 @@ import (
 	"github.com/fencerow/fencerow/transitions"
 )
 
-// The steps of the work on an operation, as Config.Failpoint is told of them.
+// The steps of the work on an operation, as Config.Failpoint is told of them. What a wake-up names is claimed and begun in
+// one statement: then the first two are not told.
 const (
 	StepTaken     = "taken"     // a claim brought some; nothing was done with them
 	StepClaimed   = "claimed"   // the lease to send is held; nothing was sent

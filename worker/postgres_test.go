@@ -21,12 +21,15 @@ import (
 )
 
 // counter counts what is sent.
-type counter struct{ n, claims atomic.Int64 }
+type counter struct{ n, claims, joined atomic.Int64 }
 
 func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
 	c.n.Add(1)
 	if strings.Contains(d.SQL, "picked") {
 		c.claims.Add(1)
+	}
+	if strings.Contains(d.SQL, "then_failed") && strings.Contains(d.SQL, "'submit_begin'") {
+		c.joined.Add(1)
 	}
 	return ctx
 }
@@ -41,7 +44,12 @@ func (investigating) Investigate(context.Context, worker.Investigation) (worker.
 
 func pgBench(t *testing.T, c *counter) *machine.Machine {
 	t.Helper()
-	s, err := pgstore.Open(t.Context(), pgtest.URL(t), pgstore.Options{WakeUps: true, GroupCommit: true, Tracer: c, MaxConns: 6})
+	return pgBenchOn(t, pgtest.URL(t), c)
+}
+
+func pgBenchOn(t *testing.T, url string, c *counter) *machine.Machine {
+	t.Helper()
+	s, err := pgstore.Open(t.Context(), url, pgstore.Options{WakeUps: true, GroupCommit: true, Tracer: c, MaxConns: 6})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,6 +105,41 @@ func TestAnIdleWorkerOnPostgreSQLSendsLessThanAStatementASecond(t *testing.T) {
 	} else {
 		t.Logf("%d statements in 20 s", n)
 	}
+}
+
+// Three idle processes hear the name of each operation. One of them takes it and begins it in one statement and sends it;
+// the others are denied, and nothing is sent twice.
+func TestOfThreeProcessesThatHearANameOneSends(t *testing.T) {
+	c, sent := &counter{}, make(chan string, 1000)
+	r := &remote{submit: func(_ context.Context, s worker.Submission) (worker.Accepted, error) {
+		sent <- s.OperationID
+		return worker.Accepted{RemoteJobID: "job-" + s.OperationID}, nil
+	}}
+	url := pgtest.URL(t)
+	m := pgBenchOn(t, url, &counter{})
+	for range 3 {
+		works(t, worker.Config{Machine: pgBenchOn(t, url, c), Handlers: map[string]worker.Handler{"video": r}, Every: time.Hour, MaxEvery: time.Hour})
+	}
+	const operations = 60
+	for n := range operations {
+		if _, err := m.Prepare(t.Context(), machine.Request{OperationID: fmt.Sprint("op-", n), Kind: "video", Request: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-sent:
+		case <-time.After(time.Minute):
+			t.Fatalf("op-%d was not sent", n)
+		}
+	}
+	for n := range operations {
+		if got := r.count(fmt.Sprint("op-", n)); got != 1 {
+			t.Errorf("op-%d was sent %d times", n, got)
+		}
+	}
+	if n := c.joined.Load(); n < operations/2 {
+		t.Errorf("of %d operations, by name %d statements were sent; most should have been taken so", operations, n)
+	}
+	t.Logf("%d operations, %d statements that take one by its name, %d claims of many", operations, c.joined.Load(), c.claims.Load())
 }
 
 // However fast work comes, no more is held at once than there are slots for.

@@ -18,7 +18,8 @@
 //
 // With Options.WakeUps the store tells other processes what became due now for somebody else than a lease holder, by
 // NOTIFY in statements of its own, a few a second however much is due, and lets a worker listen on a connection of its own
-// (Store.Wakes). A wake-up is a hint: work is found by polling all the same, only less often. It needs a direct
+// (Store.Wakes). One that became due alone is named: an idle worker takes it by its id. Whoever may connect to the database
+// can listen, and so learn the ids, kinds, providers and accounts that are told. A wake-up is a hint: work is found by polling all the same, only less often. It needs a direct
 // connection to listen: behind a pooler in transaction mode LISTEN is taken and nothing comes. What is made due in a
 // transaction of the caller's is told by the caller, after its commit (Store.Wake).
 //
