@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	_ "modernc.org/sqlite" // the database that the SQLite statements are tried on
 
+	"github.com/fencerow/fencerow/internal/byhand"
 	"github.com/fencerow/fencerow/internal/pgtest"
 	"github.com/fencerow/fencerow/persist"
 	"github.com/fencerow/fencerow/transitions"
@@ -27,30 +28,10 @@ type database struct {
 	failed  func(sql string, columns int, args ...any) ([]string, error) // of a statement that judges one row
 }
 
-func (d database) argument(v transitions.Value) any {
-	switch v.Kind() {
-	case transitions.Text:
-		return v.Text()
-	case transitions.Bytes:
-		return v.Bytes()
-	case transitions.Int:
-		return v.Int()
-	case transitions.Bool:
-		return v.Bool()
-	case transitions.Time:
-		if d.dialect == persist.SQLite {
-			return v.Micros() / 1000
-		}
-		return v.Time()
-	default:
-		return nil
-	}
-}
-
 func (d database) arguments(names []string, params transitions.Params) []any {
 	args := make([]any, len(names))
 	for i, n := range names {
-		args[i] = d.argument(params[n])
+		args[i] = byhand.Value(d.dialect, params[n])
 	}
 	return args
 }
@@ -119,24 +100,9 @@ func (d database) create(t *testing.T, p *transitions.Program, rows []transition
 	if err := d.exec(migrations[0].SQL); err != nil {
 		t.Fatal(err)
 	}
-	names, marks := []string{}, []string{}
-	for i, c := range p.Columns {
-		names = append(names, c.Name)
-		mark := "?%d"
-		if d.dialect == persist.PostgreSQL {
-			mark = "$%d"
-		}
-		marks = append(marks, fmt.Sprintf(mark, i+1))
-	}
-	insert := fmt.Sprintf("INSERT INTO fencerow_operations (%s) VALUES (%s)", strings.Join(names, ", "), strings.Join(marks, ", "))
-	for _, row := range rows {
-		args := make([]any, len(row))
-		for i, v := range row {
-			args[i] = d.argument(v)
-		}
-		if err := d.exec(insert, args...); err != nil {
-			t.Fatal(err)
-		}
+	exec := func(_ context.Context, sql string, args ...any) error { return d.exec(sql, args...) }
+	if err := byhand.Write(context.Background(), d.dialect, p, exec, rows...); err != nil {
+		t.Fatal(err)
 	}
 }
 

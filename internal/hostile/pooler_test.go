@@ -14,10 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/fencerow/fencerow/internal/byhand"
 	"github.com/fencerow/fencerow/internal/pgproxy"
 	"github.com/fencerow/fencerow/internal/pgtest"
 	"github.com/fencerow/fencerow/machine"
 	"github.com/fencerow/fencerow/machine/machinetest"
+	"github.com/fencerow/fencerow/persist"
 	"github.com/fencerow/fencerow/persist/pgstore"
 	"github.com/fencerow/fencerow/transitions"
 )
@@ -253,39 +255,9 @@ func TestBehindAPoolerTheStoreOpensOnlyOnTheRightSettings(t *testing.T) {
 
 // put writes rows by hand; one that is there is replaced.
 func put(ctx context.Context, conn *pgx.Conn, program *transitions.Program, rows ...transitions.Row) error {
-	var names, marks, sets []string
-	for i, c := range program.Columns {
-		names = append(names, c.Name)
-		marks = append(marks, fmt.Sprintf("$%d", i+1))
-		sets = append(sets, fmt.Sprintf("%s = excluded.%s", c.Name, c.Name))
+	exec := func(ctx context.Context, sql string, args ...any) error {
+		_, err := conn.Exec(ctx, sql, args...)
+		return err
 	}
-	sql := fmt.Sprintf("INSERT INTO fencerow_operations (%s) VALUES (%s) ON CONFLICT (operation_id) DO UPDATE SET %s",
-		strings.Join(names, ", "), strings.Join(marks, ", "), strings.Join(sets, ", "))
-	for _, row := range rows {
-		args := make([]any, len(row))
-		for i, v := range row {
-			args[i] = plain(v)
-		}
-		if _, err := conn.Exec(ctx, sql, args...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func plain(v transitions.Value) any {
-	switch v.Kind() {
-	case transitions.Text:
-		return v.Text()
-	case transitions.Bytes:
-		return v.Bytes()
-	case transitions.Int:
-		return v.Int()
-	case transitions.Bool:
-		return v.Bool()
-	case transitions.Time:
-		return v.Time()
-	default:
-		return nil
-	}
+	return byhand.Write(ctx, persist.PostgreSQL, program, exec, rows...)
 }

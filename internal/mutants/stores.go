@@ -10,8 +10,10 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/fencerow/fencerow/internal/byhand"
 	"github.com/fencerow/fencerow/machine"
 	"github.com/fencerow/fencerow/machine/machinetest"
+	"github.com/fencerow/fencerow/persist"
 	"github.com/fencerow/fencerow/persist/pgstore"
 	"github.com/fencerow/fencerow/persist/sqlitestore"
 	"github.com/fencerow/fencerow/transitions"
@@ -28,17 +30,6 @@ type bench interface {
 
 // tables are the store's own, the ones that depend on others first.
 var tables = []string{"fencerow_history", "fencerow_evidence", "fencerow_operations"}
-
-// insert writes a row by hand, over what is there.
-func insert(p *transitions.Program, mark func(n int) string) string {
-	names, marks, sets := make([]string, len(p.Columns)), make([]string, len(p.Columns)), make([]string, len(p.Columns))
-	for i, c := range p.Columns {
-		name := `"` + c.Name + `"` // some are words of SQL
-		names[i], marks[i], sets[i] = name, mark(i+1), name+" = excluded."+name
-	}
-	return fmt.Sprintf("INSERT INTO fencerow_operations (%s) VALUES (%s) ON CONFLICT (operation_id) DO UPDATE SET %s",
-		strings.Join(names, ", "), strings.Join(marks, ", "), strings.Join(sets, ", "))
-}
 
 // onPostgres is a bench in a database of its own.
 type onPostgres struct {
@@ -77,40 +68,17 @@ func (b *onPostgres) open(ctx context.Context) (machinetest.Subject, error) {
 	if err != nil {
 		return machinetest.Subject{}, err
 	}
-	text := insert(store.Program(), func(n int) string { return fmt.Sprintf("$%d", n) })
+	exec := func(ctx context.Context, sql string, args ...any) error {
+		_, err := b.pool.Exec(ctx, sql, args...)
+		return err
+	}
 	put := func(ctx context.Context, rows ...transitions.Row) error {
-		for _, row := range rows {
-			args := make([]any, len(row))
-			for i, v := range row {
-				args[i] = ofPostgres(v)
-			}
-			if _, err := b.pool.Exec(ctx, text, args...); err != nil {
-				return err
-			}
-		}
-		return nil
+		return byhand.Write(ctx, persist.PostgreSQL, b.program, exec, rows...)
 	}
 	return machinetest.Subject{Store: store, Put: put, Now: store.Now}, nil
 }
 
 func (b *onPostgres) close() { b.pool.Close() }
-
-func ofPostgres(v transitions.Value) any {
-	switch v.Kind() {
-	case transitions.Text:
-		return v.Text()
-	case transitions.Bytes:
-		return v.Bytes()
-	case transitions.Int:
-		return v.Int()
-	case transitions.Bool:
-		return v.Bool()
-	case transitions.Time:
-		return v.Time()
-	default:
-		return nil
-	}
-}
 
 // onSQLite is a bench in a file of its own.
 type onSQLite struct {
@@ -142,21 +110,18 @@ func (b *onSQLite) open(ctx context.Context) (machinetest.Subject, error) {
 			return machinetest.Subject{}, fmt.Errorf("empty the tables: %w", err)
 		}
 	}
-	text := insert(store.Program(), func(int) string { return "?" })
 	put := func(ctx context.Context, rows ...transitions.Row) error {
 		tx, err := store.DB().BeginTx(ctx, nil)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = tx.Rollback() }()
-		for _, row := range rows {
-			args := make([]any, len(row))
-			for i, v := range row {
-				args[i] = ofSQLite(v)
-			}
-			if _, err := tx.ExecContext(ctx, text, args...); err != nil {
-				return err
-			}
+		exec := func(ctx context.Context, sql string, args ...any) error {
+			_, err := tx.ExecContext(ctx, sql, args...)
+			return err
+		}
+		if err := byhand.Write(ctx, persist.SQLite, b.program, exec, rows...); err != nil {
+			return err
 		}
 		return tx.Commit()
 	}
@@ -167,21 +132,6 @@ func (b *onSQLite) close() {
 	if b.last != nil {
 		_ = b.last.Close()
 		b.last = nil
-	}
-}
-
-func ofSQLite(v transitions.Value) any {
-	switch v.Kind() {
-	case transitions.Text:
-		return v.Text()
-	case transitions.Bytes:
-		return v.Bytes()
-	case transitions.Int, transitions.Bool:
-		return v.Int()
-	case transitions.Time:
-		return v.Time().Truncate(time.Millisecond).UnixMilli()
-	default:
-		return nil
 	}
 }
 

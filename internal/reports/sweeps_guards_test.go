@@ -1,6 +1,7 @@
 package reports_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -11,7 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fencerow/fencerow/internal/byhand"
 	"github.com/fencerow/fencerow/machine"
+	"github.com/fencerow/fencerow/persist"
 	"github.com/fencerow/fencerow/transitions"
 )
 
@@ -146,45 +149,18 @@ func (s *stand) anyRows() []transitions.Row {
 // insert writes rows by hand.
 func (s *stand) insert(rows []transitions.Row) {
 	s.Helper()
-	columns := s.store.Program().Columns
-	names, marks := make([]string, len(columns)), make([]string, len(columns))
-	for i, c := range columns {
-		names[i], marks[i] = c.Name, fmt.Sprintf("$%d", i+1)
-		if s.sqlite != nil {
-			marks[i] = "?"
-		}
-	}
-	sql := fmt.Sprintf("INSERT INTO fencerow_operations (%s) VALUES (%s)", strings.Join(names, ", "), strings.Join(marks, ", "))
-	for _, row := range rows {
-		args := make([]any, len(row))
-		for i, v := range row {
-			args[i] = s.plain(v)
-		}
-		if err := s.exec(sql, args...); err != nil {
-			s.Fatalf("insert %v: %v", row, err)
-		}
+	exec := func(_ context.Context, sql string, args ...any) error { return s.exec(sql, args...) }
+	if err := byhand.Write(context.Background(), s.dialect(), s.store.Program(), exec, rows...); err != nil {
+		s.Fatal(err)
 	}
 }
 
 // plain is a value as the driver takes it.
-func (s *stand) plain(v transitions.Value) any {
-	switch v.Kind() {
-	case transitions.Text:
-		return v.Text()
-	case transitions.Bytes:
-		return v.Bytes()
-	case transitions.Int:
-		return v.Int()
-	case transitions.Bool:
-		if s.sqlite != nil {
-			return v.Int()
-		}
-		return v.Bool()
-	case transitions.Time:
-		if s.sqlite != nil {
-			return v.Micros() / 1000
-		}
-		return v.Time()
+func (s *stand) plain(v transitions.Value) any { return byhand.Value(s.dialect(), v) }
+
+func (s *stand) dialect() persist.Dialect {
+	if s.sqlite != nil {
+		return persist.SQLite
 	}
-	return nil
+	return persist.PostgreSQL
 }

@@ -4,16 +4,15 @@ package storetest
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/fencerow/fencerow/internal/byhand"
 	"github.com/fencerow/fencerow/internal/pgtest"
 	"github.com/fencerow/fencerow/machine/machinetest"
+	"github.com/fencerow/fencerow/persist"
 	"github.com/fencerow/fencerow/persist/pgstore"
 	"github.com/fencerow/fencerow/persist/sqlitestore"
 	"github.com/fencerow/fencerow/transitions"
@@ -41,14 +40,12 @@ func InSQLite(t *testing.T, p *transitions.Program) machinetest.Subject {
 	if _, err := store.Migrate(ctx); err != nil {
 		t.Fatal(err)
 	}
-	asMillis := func(at time.Time) any { return at.UnixMilli() } // as the store keeps times
+	exec := func(ctx context.Context, sql string, args ...any) error {
+		_, err := store.DB().ExecContext(ctx, sql, args...)
+		return err
+	}
 	put := func(ctx context.Context, rows ...transitions.Row) error {
-		for _, row := range rows {
-			if _, err := store.DB().ExecContext(ctx, upsert(p, "?"), plain(row, asMillis)...); err != nil {
-				return err
-			}
-		}
-		return nil
+		return byhand.Write(ctx, persist.SQLite, p, exec, rows...)
 	}
 	return machinetest.Subject{Store: store, Put: put, Now: store.Now}
 }
@@ -71,45 +68,12 @@ func InPostgreSQL(t *testing.T, p *transitions.Program) machinetest.Subject {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = byHand.Close(ctx) })
-	asTime := func(at time.Time) any { return at }
+	exec := func(ctx context.Context, sql string, args ...any) error {
+		_, err := byHand.Exec(ctx, sql, args...)
+		return err
+	}
 	put := func(ctx context.Context, rows ...transitions.Row) error {
-		for _, row := range rows {
-			if _, err := byHand.Exec(ctx, upsert(p, "$"), plain(row, asTime)...); err != nil {
-				return err
-			}
-		}
-		return nil
+		return byhand.Write(ctx, persist.PostgreSQL, p, exec, rows...)
 	}
 	return machinetest.Subject{Store: store, Put: put, Now: store.Now}
-}
-
-// upsert writes a row by hand; one that is there is replaced.
-func upsert(p *transitions.Program, mark string) string {
-	var names, marks, sets []string
-	for i, c := range p.Columns {
-		name := `"` + c.Name + `"`
-		names, marks = append(names, name), append(marks, fmt.Sprintf("%s%d", mark, i+1))
-		sets = append(sets, name+" = excluded."+name)
-	}
-	return fmt.Sprintf("INSERT INTO fencerow_operations (%s) VALUES (%s) ON CONFLICT (operation_id) DO UPDATE SET %s",
-		strings.Join(names, ", "), strings.Join(marks, ", "), strings.Join(sets, ", "))
-}
-
-func plain(row transitions.Row, moment func(time.Time) any) []any {
-	args := make([]any, len(row))
-	for i, v := range row {
-		switch v.Kind() {
-		case transitions.Text:
-			args[i] = v.Text()
-		case transitions.Bytes:
-			args[i] = v.Bytes()
-		case transitions.Int:
-			args[i] = v.Int()
-		case transitions.Bool:
-			args[i] = v.Bool()
-		case transitions.Time:
-			args[i] = moment(v.Time().UTC().Truncate(time.Microsecond))
-		}
-	}
-	return args
 }

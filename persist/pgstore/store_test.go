@@ -3,7 +3,6 @@ package pgstore_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/fencerow/fencerow/internal/byhand"
 	"github.com/fencerow/fencerow/internal/pgtest"
 	"github.com/fencerow/fencerow/machine"
 	"github.com/fencerow/fencerow/persist"
@@ -83,42 +83,11 @@ func (f *fixture) put(ctx context.Context, rows ...transitions.Row) error {
 		}
 		f.byHand.conn = conn
 	}
-	columns := f.Program().Columns
-	names, marks, sets := make([]string, len(columns)), make([]string, len(columns)), make([]string, len(columns))
-	for i, c := range columns {
-		names[i] = c.Name
-		marks[i] = fmt.Sprintf("$%d", i+1)
-		sets[i] = fmt.Sprintf("%s = excluded.%s", c.Name, c.Name)
+	exec := func(ctx context.Context, sql string, args ...any) error {
+		_, err := f.byHand.conn.Exec(ctx, sql, args...)
+		return err
 	}
-	sql := fmt.Sprintf("INSERT INTO fencerow_operations (%s) VALUES (%s) ON CONFLICT (operation_id) DO UPDATE SET %s",
-		strings.Join(names, ", "), strings.Join(marks, ", "), strings.Join(sets, ", "))
-	for _, row := range rows {
-		args := make([]any, len(row))
-		for i, v := range row {
-			args[i] = plain(v)
-		}
-		if _, err := f.byHand.conn.Exec(ctx, sql, args...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func plain(v transitions.Value) any {
-	switch v.Kind() {
-	case transitions.Text:
-		return v.Text()
-	case transitions.Bytes:
-		return v.Bytes()
-	case transitions.Int:
-		return v.Int()
-	case transitions.Bool:
-		return v.Bool()
-	case transitions.Time:
-		return v.Time()
-	default:
-		return nil
-	}
+	return byhand.Write(ctx, persist.PostgreSQL, f.Program(), exec, rows...)
 }
 
 func TestPreparedStatementsAnswerAsTheOthersDo(t *testing.T) {

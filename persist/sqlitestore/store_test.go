@@ -3,13 +3,12 @@ package sqlitestore_test
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
+	"github.com/fencerow/fencerow/internal/byhand"
 	"github.com/fencerow/fencerow/machine/machinetest"
+	"github.com/fencerow/fencerow/persist"
 	"github.com/fencerow/fencerow/persist/sqlitestore"
 	"github.com/fencerow/fencerow/transitions"
 )
@@ -51,25 +50,12 @@ func TestSQLiteConforms(t *testing.T) {
 
 // put writes rows by hand; one that is there is replaced.
 func (f *fixture) put(ctx context.Context, rows ...transitions.Row) error {
-	columns := f.Program().Columns
-	names, marks, sets := make([]string, len(columns)), make([]string, len(columns)), make([]string, len(columns))
-	for i, c := range columns {
-		names[i], marks[i] = c.Name, "?"
-		sets[i] = fmt.Sprintf("%s = excluded.%s", c.Name, c.Name)
-	}
-	text := fmt.Sprintf("INSERT INTO fencerow_operations (%s) VALUES (%s) ON CONFLICT (operation_id) DO UPDATE SET %s",
-		strings.Join(names, ", "), strings.Join(marks, ", "), strings.Join(sets, ", "))
 	return f.inTx(ctx, func(tx *sql.Tx) error {
-		for _, row := range rows {
-			args := make([]any, len(row))
-			for i, v := range row {
-				args[i] = plain(v)
-			}
-			if _, err := tx.ExecContext(ctx, text, args...); err != nil {
-				return err
-			}
+		exec := func(ctx context.Context, sql string, args ...any) error {
+			_, err := tx.ExecContext(ctx, sql, args...)
+			return err
 		}
-		return nil
+		return byhand.Write(ctx, persist.SQLite, f.Program(), exec, rows...)
 	})
 }
 
@@ -83,19 +69,4 @@ func (f *fixture) inTx(ctx context.Context, work func(*sql.Tx) error) error {
 		return err
 	}
 	return tx.Commit()
-}
-
-func plain(v transitions.Value) any {
-	switch v.Kind() {
-	case transitions.Text:
-		return v.Text()
-	case transitions.Bytes:
-		return v.Bytes()
-	case transitions.Int, transitions.Bool:
-		return v.Int()
-	case transitions.Time:
-		return v.Time().Truncate(time.Millisecond).UnixMilli()
-	default:
-		return nil
-	}
 }
