@@ -25,6 +25,14 @@ const (
 	creating                // may be the first to use the database
 )
 
+// writingUnless is for a verb that is asked only to show what it would do, or to do it.
+func writingUnless(dry bool) purpose {
+	if dry {
+		return reading
+	}
+	return writing
+}
+
 // session is an open database.
 type session struct {
 	store   machine.Store

@@ -91,11 +91,7 @@ func (a *app) prune(ctx context.Context, f pruneFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	why := writing
-	if f.dryRun {
-		why = reading
-	}
-	s, err := a.open(ctx, why)
+	s, err := a.open(ctx, writingUnless(f.dryRun))
 	if err != nil {
 		return err
 	}

@@ -147,11 +147,7 @@ func keptValues(pairs []string) (map[string]string, error) {
 
 // decide fires a decision, or shows what it would do.
 func (a *app) decide(ctx context.Context, r machine.Review, f reviewFlags) error {
-	why := writing
-	if f.dryRun {
-		why = reading
-	}
-	s, err := a.open(ctx, why)
+	s, err := a.open(ctx, writingUnless(f.dryRun))
 	if err != nil {
 		return err
 	}

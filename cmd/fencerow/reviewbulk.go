@@ -65,11 +65,7 @@ func (a *app) decideAll(ctx context.Context, choice string, f reviewFlags) error
 	if err != nil {
 		return err
 	}
-	why := writing
-	if f.dryRun {
-		why = reading
-	}
-	s, err := a.open(ctx, why)
+	s, err := a.open(ctx, writingUnless(f.dryRun))
 	if err != nil {
 		return err
 	}
