@@ -24,8 +24,9 @@ var (
 // lease gives it back with NotCreated and ProofNotSent.
 //
 // Op is the operation as Prepare, Get or List gave it: what repeats another operation is looked at first, and takes two
-// statements. An unknown answer is asked of history until ctx or the lease ends. What landed unknown by then lapses and is
-// put before a reviewer, although nothing was sent.
+// statements. An unknown answer is asked of history until ctx or the lease ends, and where ctx ends first, what has landed
+// by then is taken back, for a few seconds more. What lands later lapses and is put before a reviewer, although nothing was
+// sent.
 func (m *Machine) ClaimAndBegin(ctx context.Context, op Operation, who Who) (*Lease, error) {
 	event := claimAndBegin.Name()
 	rule := m.store.Program().Rule(event)
@@ -74,19 +75,22 @@ func (m *Machine) beginUnder(ctx context.Context, l *Lease) (*Lease, error) {
 
 // begin fires claimAndBegin until it is known whether it landed: its owner is of this call alone, so what history has of
 // it is this call's.
-func (m *Machine) begin(ctx context.Context, event string, params transitions.Params, ends deadline) (Operation, error) {
+func (m *Machine) begin(ctx context.Context, event string, params transitions.Params, ends deadline) (op Operation, err error) {
 	id, owner := params["operation_id"].Text(), params["owner"].Text()
 	var doubt error
+	tried := false
+	defer func() {
+		if tried && err == nil {
+			m.told(event, id, nil)
+		}
+	}()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
-		op, err := m.Fire(ctx, event, params)
+		op, err = m.Fire(ctx, event, params)
 		if IsUnknown(err) {
 			doubt = err
 		}
-		if doubt == nil {
+		if doubt == nil || err == nil {
 			return op, err
-		}
-		if err == nil {
-			return op, nil
 		}
 		revision, askErr := m.begunBy(ctx, id, owner)
 		if _, denied := IsDenied(err); askErr == nil && revision == 0 && denied {
@@ -100,12 +104,30 @@ func (m *Machine) begin(ctx context.Context, event string, params transitions.Pa
 		if ends.left(m.clock()) <= 0 {
 			return Operation{}, doubt // nothing may be sent any more, whatever the answer is
 		}
+		tried = true
+		m.told(event, id, err)
 		select {
 		case <-ctx.Done():
+			m.takeBack(ctx, id, owner, ends)
 			return Operation{}, doubt
 		case <-time.After(wait):
 		}
 	}
+}
+
+// takeBackTimeout bounds the last look at a begin that nobody waits for any more.
+const takeBackTimeout = 5 * time.Second
+
+// takeBack stores that nothing was sent of what an owner has begun, if it has, after its call was given up.
+func (m *Machine) takeBack(ctx context.Context, id, owner string, ends deadline) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(takeBackTimeout, ends.left(m.clock())))
+	defer cancel()
+	revision, err := m.begunBy(ctx, id, owner)
+	if err != nil || revision == 0 {
+		return
+	}
+	l := &Lease{Operation: Operation{OperationID: id}, Action: transitions.Dispatch, Owner: owner, Revision: revision, clock: m.clock, ends: ends}
+	_, _ = m.NotCreated(ctx, l, ProofNotSent, 0, "it was not known in time whether it was begun; nothing was sent") // else it lapses
 }
 
 // begunBy asks history under which revision an owner has begun; 0 means under none that is there yet.

@@ -8,8 +8,9 @@ type Wake struct {
 	Provider string
 	Account  string
 
-	// OperationID and Kind name the operation, where it was one of few and repeats no other: whoever has nothing else to do
-	// may take it by its id (ClaimAndBegin) instead of asking what is due. Empty where many became due at once.
+	// OperationID and Kind name the operation, where it became due alone and repeats no other: whoever has nothing else to
+	// do may take it by its id (ClaimAndBegin) instead of asking what is due. They are hints like the rest, and may be
+	// anybody's: what counts is the row.
 	OperationID string `json:",omitempty"`
 	Kind        string `json:",omitempty"`
 }
@@ -23,7 +24,7 @@ func (w Wake) Unnamed() Wake {
 // lost or come for nothing, and whoever works asks the database by itself all the same, only less often (contract G3).
 type Waker interface {
 	// Wakes listens until ctx ends or the connection is lost. It calls ready once it listens: what became due before is
-	// not told. Calls come one at a time. A store that does not listen answers at once, with an error that wraps
+	// not told. Calls come one at a time, and none after it has returned. A store that does not listen answers at once, with an error that wraps
 	// errors.ErrUnsupported.
 	Wakes(ctx context.Context, ready func(), heard func(Wake)) error
 }

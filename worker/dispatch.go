@@ -53,8 +53,11 @@ func (w *Worker) dispatch(l *machine.Lease) {
 		w.giveBack(l, time.Minute, fmt.Sprintf("no handler here for kind %q", l.Operation.Kind))
 		return
 	}
-	leave, ok := w.mayBegin()
-	if !ok {
+	leave, ok := w.brake.enter()
+	if !ok || w.soft.Err() != nil || !w.spend() {
+		if ok {
+			w.brake.leave(leave, end{mute: true})
+		}
 		w.giveBack(l, 0, "")
 		return
 	}
@@ -63,30 +66,12 @@ func (w *Worker) dispatch(l *machine.Lease) {
 	defer done()
 	begun, err := w.machine.Begin(ctx, l)
 	if err != nil {
-		w.unbegin(leave)
+		w.sends.Add(-1)
+		w.brake.leave(leave, end{mute: true})
 		w.notBegun(l, err)
 		return
 	}
 	w.send(ctx, handler, begun, l, leave)
-}
-
-// mayBegin asks the brake, the shutdown and the most that may be sent for leave to begin one submission.
-func (w *Worker) mayBegin() (pass, bool) {
-	leave, ok := w.brake.enter()
-	if !ok {
-		return leave, false
-	}
-	if w.soft.Err() != nil || !w.spend() {
-		w.brake.leave(leave, end{mute: true})
-		return leave, false
-	}
-	return leave, true
-}
-
-// unbegin gives back the leave to begin a submission that was not begun.
-func (w *Worker) unbegin(leave pass) {
-	w.sends.Add(-1)
-	w.brake.leave(leave, end{mute: true})
 }
 
 // send hands a submission that was begun to its handler, once, and stores what that proved.
@@ -113,15 +98,28 @@ func (w *Worker) Sending() int { return int(w.sending.Load()) }
 // attaches.
 func (w *Worker) Late() int { return int(w.keptLate.Load()) }
 
-// notBegun gives the lease up where the intent provably is not durable. Where nobody knows whether it is, nothing
-// was sent and nothing may be: the lease lapses, and the reconciler asks a reviewer.
+// notBegun gives the lease up where the intent provably is not durable, and takes it back where nobody knows whether it is:
+// nothing was sent, and nothing will be. What cannot be taken back either lapses, and the reconciler asks a reviewer.
 func (w *Worker) notBegun(l *machine.Lease, err error) {
 	if _, denied := machine.IsDenied(err); denied {
 		w.giveBack(l, 0, "")
 		return
 	}
-	w.cfg.Log.Warn("a submission was not begun and nothing was sent", "operation", l.Operation.OperationID,
-		"revision", l.Revision, "error", err)
+	ctx, cancel := context.WithTimeout(w.last, claimTimeout)
+	defer cancel()
+	_, back := w.machine.NotCreated(ctx, l, machine.ProofNotSent, 0, "it was not known in time whether it was begun; nothing was sent")
+	if _, denied := machine.IsDenied(back); denied && l.Left() > 0 {
+		w.giveBack(l, 0, "") // it was not begun
+		return
+	}
+	if back != nil {
+		w.unresolved(l.Operation.OperationID, l.Revision, err)
+	}
+}
+
+// unresolved tells of what may come before a reviewer although nothing was sent.
+func (w *Worker) unresolved(id string, revision int64, err error) {
+	w.cfg.Log.Warn("a submission was not begun and nothing was sent", "operation", id, "revision", revision, "error", err)
 }
 
 // submit calls the handler. Its context ends with the lease, the submit timeout, or the drain budget; a panic is an

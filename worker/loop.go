@@ -83,6 +83,9 @@ func (w *Worker) rest(action string, d time.Duration) {
 	select {
 	case <-w.soft.Done():
 	case <-w.wake[action]:
+		if action == transitions.Dispatch {
+			w.idle.Store(false) // a claim that ended meanwhile may have set it
+		}
 	case <-timer.C:
 	}
 }
@@ -127,6 +130,17 @@ func (s *slots) tryTake() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.free == 0 {
+		return false
+	}
+	s.free--
+	return true
+}
+
+// trySpare takes a slot if another stays free.
+func (s *slots) trySpare() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.free < 2 {
 		return false
 	}
 	s.free--

@@ -63,7 +63,7 @@ func (w *Worker) heard(k machine.Wake) {
 	if k.Provider != w.cfg.Who.Provider || k.Account != w.cfg.Who.Account {
 		return
 	}
-	if k.Action != transitions.Dispatch || k.OperationID == "" || !w.takesNamed(k) {
+	if k.OperationID == "" || k.Action != transitions.Dispatch || !w.takesNamed(k) {
 		w.Wake(k.Action)
 	}
 }

@@ -72,6 +72,9 @@ func New(cfg Config) (*Worker, error) {
 
 // Wake makes the loop of an action ask the database at once instead of at the next poll.
 func (w *Worker) Wake(action string) {
+	if action == transitions.Dispatch {
+		w.idle.Store(false)
+	}
 	select {
 	case w.wake[action] <- struct{}{}:
 	default:
