@@ -292,16 +292,15 @@ func (l *Lease) params() transitions.Params {
 }
 
 // Sweep fires one of the reconciler's events on up to limit operations and returns those that it moved (contract D1).
+// Where something stands in the way of one of them, the others are moved all the same: then it gives both, those and an
+// error.
 func (m *Machine) Sweep(ctx context.Context, event string, limit int) ([]Operation, error) {
 	r := m.store.Program().Rule(event)
 	if r == nil || !r.Has(transitions.Sweep) {
 		return nil, &InvalidError{"event", fmt.Sprintf("table %s has no sweep %q", m.store.Program().Name, event)}
 	}
 	rows, err := m.store.Take(ctx, event, transitions.Params{"limit": transitions.IntValue(int64(limit))})
-	if err != nil {
-		return nil, err
-	}
-	return m.operations(rows), nil
+	return m.operations(rows), err
 }
 
 // Sweeps lists the reconciler's events in the table's order.

@@ -33,7 +33,7 @@ type Store interface {
 
 	// Take fires a claim or a sweep on up to params["limit"] operations that it finds itself, and returns those to
 	// which it was applied, as they are afterwards. It never waits behind a locked row where the database can skip
-	// it.
+	// it. A sweep may give both: what it was applied to, and an error about what stood in its way.
 	Take(ctx context.Context, event string, params transitions.Params) ([]transitions.Row, error)
 
 	// NoteUnmatched appends evidence about a remote job that no operation holds: OperationID, Seq and At are not read.

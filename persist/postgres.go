@@ -103,12 +103,15 @@ func (e *emitter) pgPick(r *transitions.Rule, form transitions.Form) Statement {
 	s := e.at(&placeholders{}, "o", "clock_timestamp()")
 	order := pickOrder(form)
 	var parts []cte
+	var due *Reader
 	levels, byLevel := s.priorityLevels(r)
 	if form == transitions.Batch && byLevel {
 		parts = append(parts, levels, s.pickByLevel(r))
 	} else if slices.ContainsFunc(r.Sets, func(set transitions.Set) bool { return set.Col == "remote_job_id" }) {
-		// It passes locked rows by, and waits for who is just storing the remote job id that it is to store.
-		parts = append(parts, e.bounded(form), cte{"picked", true, s.pick(r, "", "\n    AND (SELECT true FROM bounded)", order, "  ")})
+		// It passes locked rows by, and waits for who is just storing a remote job id that it is to store: meanwhile it holds
+		// all others that it has found, and so no longer than calls that came together by chance.
+		due = e.due(r, order)
+		parts = append(parts, e.bounded(Gathered), cte{"picked", true, s.pick(r, "", "\n    AND (SELECT true FROM bounded)", order, "  ")})
 	} else {
 		parts = append(parts, cte{"picked", true, s.pick(r, "", "", order, "  ")})
 	}
@@ -120,7 +123,16 @@ func (e *emitter) pgPick(r *transitions.Rule, form transitions.Form) Statement {
 	if byLevel && form == transitions.Batch {
 		sql = strings.Replace(sql, "WITH ", "WITH RECURSIVE ", 1)
 	}
-	return Statement{Event: r.Event, Form: form, SQL: sql, Params: s.params.list(), Rule: r}
+	return Statement{Event: r.Event, Form: form, SQL: sql, Params: s.params.list(), Rule: r, Due: due}
+}
+
+// due reads what a sweep finds, without taking it.
+func (e *emitter) due(r *transitions.Rule, order string) *Reader {
+	s := e.at(&placeholders{}, "o", "clock_timestamp()")
+	sql := fmt.Sprintf("SELECT o.operation_id\nFROM %s AS o\nWHERE o.wake_at <= statement_timestamp()\n  AND %s\nORDER BY %s\nLIMIT %s",
+		e.names.operations(), s.guards(r, "  "), order, s.param(Limit, transitions.Int))
+	reader := e.reader("due "+r.Event, s, sql)
+	return &reader
 }
 
 // pick finds and locks what is due. The index serves statement_timestamp(), which does not change within a statement;

@@ -76,15 +76,15 @@ func (r *Reconciler) sweep(ctx context.Context) ([]Moved, error) {
 		moved := Moved{Event: event}
 		for {
 			page, err := r.machine.Sweep(ctx, event, r.options.Page)
-			if err != nil {
-				failed = append(failed, fmt.Errorf("sweep %s: %w", event, err))
-				break
-			}
 			for _, op := range page {
 				r.options.Log.Info("swept", "event", event, "operation", op.OperationID, "phase", op.Phase,
 					"revision", op.Revision, "reason", op.UncertainReason)
 			}
 			moved.Operations = append(moved.Operations, page...)
+			if err != nil {
+				failed = append(failed, fmt.Errorf("sweep %s: %w", event, err))
+				break
+			}
 			if len(page) < r.options.Page {
 				break
 			}

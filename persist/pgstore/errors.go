@@ -50,7 +50,7 @@ func provesNotRun(err error) bool {
 }
 
 var hints = map[string]string{
-	lockNotAvailable:    "the lock wait reached its bound: somebody holds the row locked; try again",
+	lockNotAvailable:    "the lock wait reached its bound: somebody holds the row, or is just storing the same id; try again",
 	serializationFailed: "the transaction runs at a stricter level than READ COMMITTED and met another writer; try it again from its start",
 	deadlockDetected:    "it met another transaction that waited for it; try again",
 	readOnlyTransaction: "the server takes no writes: it is a standby, or the session is read-only; connect to the primary",

@@ -3,7 +3,6 @@ package pgstore
 import (
 	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -244,7 +243,8 @@ func (s *Store) applyEach(ctx context.Context, c *call) ([]machine.Answer, error
 	return answers, nil
 }
 
-// Take fires a claim or a sweep on the operations that are due.
+// Take fires a claim or a sweep on the operations that are due. Of a sweep in whose way one operation stands, the others are
+// taken all the same: then it gives both, those that it took and an error.
 func (s *Store) Take(ctx context.Context, event string, params transitions.Params) ([]transitions.Row, error) {
 	c, err := s.callOf(event, params)
 	if err != nil {
@@ -263,15 +263,8 @@ func (s *Store) Take(ctx context.Context, event string, params transitions.Param
 		return nil, nil // a limit that is null would be none
 	}
 	rows, err := s.take(ctx, c, statement, p)
-	if violates(err, s.set.Names.RemoteJobIndex()) && s.pool != nil {
-		// Two of the page are to hold the same remote job id. Nothing was written; alone, the first one gets it, and
-		// the others are no longer eligible.
-		alone := maps.Clone(p)
-		alone[persist.Limit] = transitions.IntValue(1)
-		rows, err = s.take(ctx, c, statement, alone)
-		if violates(err, s.set.Names.RemoteJobIndex()) {
-			return nil, nil
-		}
+	if s.pool != nil && statement.Due != nil && (violates(err, s.set.Names.RemoteJobIndex()) || waitedInVain(err)) {
+		rows, err = s.takeEach(ctx, c, statement.Due, p)
 	}
 	s.wake.told(c.rule, rows...)
 	return rows, err

@@ -54,7 +54,7 @@ WHERE NOT EXISTS (SELECT FROM moved);
 -- evidence_attach, form sweep
 -- params: limit, delay_ms, detail
 WITH bounded AS MATERIALIZED (
-  SELECT set_config('lock_timeout', '2000ms', true)
+  SELECT set_config('lock_timeout', '100ms', true)
 ), picked AS MATERIALIZED (
   SELECT o.*
   FROM "fencerow_operations" AS o
