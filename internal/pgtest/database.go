@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
@@ -31,7 +32,7 @@ func URL(t testing.TB) string {
 	t.Helper()
 
 	if server := os.Getenv(lent); server != "" {
-		return freshDatabase(t, server, dropDatabase)
+		return freshDatabase(t, server, forget)
 	}
 
 	shared.Lock()
@@ -118,6 +119,15 @@ func createDatabase(server, name string, run func(server, statement string) erro
 	}
 
 	return nil
+}
+
+// forget drops a database, and ends the session beside it.
+func forget(server, name string) error {
+	if address, err := urlOf(server, name); err == nil {
+		leave(context.Background(), address)
+	}
+
+	return dropDatabase(server, name)
 }
 
 func dropDatabase(server, name string) error {

@@ -37,7 +37,7 @@ func takeEmptied() string {
 // somebody may still be there, who would then write into the next test.
 func giveBack(server, name string) error {
 	if err := empty(server, name); err != nil {
-		return dropDatabase(server, name)
+		return forget(server, name)
 	}
 
 	emptied.Lock()
@@ -59,11 +59,19 @@ func empty(server, name string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), adminTimeout)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, address)
+	conn, err := Beside(ctx, address)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close(ctx) }()
+	// Whatever a test has set there, or left open, is over.
+	for _, statement := range []string{"ROLLBACK", "DISCARD ALL"} {
+		if _, err := conn.Exec(ctx, statement, pgx.QueryExecModeSimpleProtocol); err != nil {
+			return err
+		}
+	}
+	if err := conn.DeallocateAll(ctx); err != nil {
+		return err
+	}
 
 	_, err = conn.Exec(ctx, `DO $$
 		DECLARE s record;

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/fencerow/fencerow/internal/byhand"
 	"github.com/fencerow/fencerow/internal/pgtest"
 	"github.com/fencerow/fencerow/machine/machinetest"
@@ -63,13 +61,11 @@ func InPostgreSQL(t *testing.T, p *transitions.Program) machinetest.Subject {
 	if _, err := store.Migrate(ctx); err != nil {
 		t.Fatal(err)
 	}
-	byHand, err := pgx.Connect(ctx, url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = byHand.Close(ctx) })
 	exec := func(ctx context.Context, sql string, args ...any) error {
-		_, err := byHand.Exec(ctx, sql, args...)
+		conn, err := pgtest.Beside(ctx, url)
+		if err == nil {
+			_, err = conn.Exec(ctx, sql, args...)
+		}
 		return err
 	}
 	put := func(ctx context.Context, rows ...transitions.Row) error {

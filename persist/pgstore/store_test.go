@@ -27,11 +27,8 @@ type fixture struct {
 	byHand *byHand
 }
 
-// byHand is the one connection by which rows are put: a session costs the server more than a thousand rows.
-type byHand struct {
-	sync.Mutex
-	conn *pgx.Conn
-}
+// byHand keeps those apart who put rows in the one session beside the store.
+type byHand struct{ sync.Mutex }
 
 func open(t *testing.T, o pgstore.Options) *fixture {
 	t.Helper()
@@ -41,17 +38,11 @@ func open(t *testing.T, o pgstore.Options) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hand := &byHand{}
-	t.Cleanup(func() {
-		_ = store.Close()
-		if hand.conn != nil {
-			_ = hand.conn.Close(ctx)
-		}
-	})
+	t.Cleanup(func() { _ = store.Close() })
 	if _, err := store.Migrate(ctx); err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{T: t, Store: store, ctx: ctx, url: url, byHand: hand}
+	return &fixture{T: t, Store: store, ctx: ctx, url: url, byHand: &byHand{}}
 }
 
 // connect gives a connection of its own, past the store.
@@ -76,15 +67,12 @@ func (f *fixture) exec(conn *pgx.Conn, sql string, args ...any) {
 func (f *fixture) put(ctx context.Context, rows ...transitions.Row) error {
 	f.byHand.Lock()
 	defer f.byHand.Unlock()
-	if f.byHand.conn == nil {
-		conn, err := pgx.Connect(ctx, f.url)
-		if err != nil {
-			return err
-		}
-		f.byHand.conn = conn
+	conn, err := pgtest.Beside(ctx, f.url)
+	if err != nil {
+		return err
 	}
 	exec := func(ctx context.Context, sql string, args ...any) error {
-		_, err := f.byHand.conn.Exec(ctx, sql, args...)
+		_, err := conn.Exec(ctx, sql, args...)
 		return err
 	}
 	return byhand.Write(ctx, persist.PostgreSQL, f.Program(), exec, rows...)
