@@ -24,7 +24,7 @@ func (w Wake) Unnamed() Wake {
 // lost or come for nothing, and whoever works asks the database by itself all the same, only less often (contract G3).
 type Waker interface {
 	// Wakes listens until ctx ends or the connection is lost. It calls ready once it listens: what became due before is
-	// not told. Calls come one at a time, and none after it has returned. A store that does not listen answers at once, with an error that wraps
-	// errors.ErrUnsupported.
+	// not told. Calls come one at a time, and none after it has returned. A store that does not listen answers at once,
+	// with an error that wraps errors.ErrUnsupported.
 	Wakes(ctx context.Context, ready func(), heard func(Wake)) error
 }

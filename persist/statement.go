@@ -14,7 +14,7 @@ type Statement struct {
 	Params []string // by name, in placeholder order
 	Then   []Step   // further statements of the same transaction, in order (SQLite)
 	Rule   *transitions.Rule
-	Due    *Reader // the ids of what a sweep finds that may have to wait for some of it, for who fires on one after the other; else nil (PostgreSQL)
+	Due    *Reader // of a sweep that may have to wait for some of what it finds: the ids of that; else nil (PostgreSQL)
 }
 
 // FormName is the form in which the statement names its operations, or "joined" where it fires two events on one that is

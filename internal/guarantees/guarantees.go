@@ -2,6 +2,8 @@
 // list, and its test fails when a test that is named here is gone.
 package guarantees
 
+//go:generate go test -count=1 -run TestTheDocumentIsWrittenFromTheList . -update
+
 // Guarantee is one promise.
 type Guarantee struct {
 	Says string

@@ -6,3 +6,5 @@
 // A mutant of the table is a program, judged in memory. A mutant of SQL is a real store on a real database with one
 // clause cut out of one statement: see overlay.go for how it gets there without a line in the product.
 package mutants
+
+//go:generate go test -count=1 -run TestTheDocumentTellsOfTheLastRunAndOfEveryArgument . -update
