@@ -318,7 +318,7 @@ func TestSendsCountsWhatWasBegun(t *testing.T) {
 		done := make(chan error, 1)
 		ctx, stop := context.WithCancel(context.Background())
 		go func() { done <- w.Run(ctx) }()
-		defer func() { stop(); <-done }()
+		defer func() { stop(); _ = <-done }()
 		time.Sleep(time.Minute) // sleep: synthetic
 		b.prepare("taken")
 		if _, err := b.m.Claim(b.Context(), transitions.Dispatch, "taken", machine.Who{Provider: "video"}); err != nil {

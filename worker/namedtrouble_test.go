@@ -127,7 +127,7 @@ func TestARequestThatWasNamedHasItsTime(t *testing.T) {
 				ctx, stop := context.WithCancel(context.Background())
 				done := make(chan error, 1)
 				go func() { done <- w.Run(ctx) }()
-				defer func() { stop(); <-done }()
+				defer func() { stop(); _ = <-done }()
 				time.Sleep(time.Minute) // sleep: synthetic
 				b.prepare("a")
 				s.tell(wake)
@@ -182,7 +182,7 @@ func TestWhatWasBegunByItsNameIsWrittenBeforeTheProcessLeaves(t *testing.T) {
 				err = <-done
 				t.Logf("Run returned after %s: %v", time.Since(began), err)
 				if op := b.get("a"); op.Phase == transitions.Submitting {
-					t.Errorf("%d were sent; the process has left, and the operation is %s under a lease until %s", b.remote.count("a"), op.Phase, op.LeaseUntil.Sub(time.Now()))
+					t.Errorf("%d were sent; the process has left, and the operation is %s under a lease until %s", b.remote.count("a"), op.Phase, time.Until(op.LeaseUntil))
 				}
 			})
 		})

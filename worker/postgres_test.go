@@ -85,6 +85,7 @@ func works(t *testing.T, cfg worker.Config) *worker.Worker {
 
 // An idle process on PostgreSQL that hears wake-ups sends less than a statement a second, all that it does counted.
 func TestAnIdleWorkerOnPostgreSQLSendsLessThanAStatementASecond(t *testing.T) {
+	t.Parallel()
 	c := &counter{}
 	m := pgBench(t, c)
 	// Work that is not for now, work of others, work that nobody here knows how to do.

@@ -256,6 +256,9 @@ func (g *generator) param(d transitions.ParamDef, c trial) transitions.Value {
 	case "reviewer", "object_key":
 		return value(pick[any](g, nil, "", "\t\u2800", "ann"))
 	case "kind":
+		if g.rule.New { // an operation's, which is its provider too where none is given: see holders
+			return value(pick(g, provider, "print"))
+		}
 		return value(pick(g, "accepted", "ended_succeeded", "ended_failed", "ended_canceled", "note"))
 	}
 	if g.rng.IntN(3) == 0 {
