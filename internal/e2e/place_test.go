@@ -98,6 +98,7 @@ func (s *site) freeze(p *process) {
 			return
 		}
 		_ = p.Process.Signal(syscall.SIGCONT)
+		<-time.After(100 * time.Millisecond) // it writes what it was writing
 	}
 	s.Fatalf("the process holds the database whenever it is stopped\n%s", tail(p.output()))
 }

@@ -40,8 +40,12 @@ func (d *database) commit(tx pgx.Tx) {
 }
 
 // impatient is the context of a caller that gives up 300 ms after its statement was sent, which is before the server
-// does.
-func (d *database) impatient() (context.Context, context.CancelFunc) {
+// does. The pool has a connection by then: beginning a session may take as long on a busy machine.
+func (w *wire) impatient() (context.Context, context.CancelFunc) {
+	w.Helper()
+	if _, err := w.store.Get(w.Context(), "a"); err != nil {
+		w.Fatal(err)
+	}
 	return context.WithTimeout(context.Background(), 300*time.Millisecond)
 }
 
@@ -63,7 +67,7 @@ func TestAStatementWhoseCallerIsGoneLandsLateAndIsFoundInHistory(t *testing.T) {
 			watcher, tx := d.connect(), d.lock("a")
 			release := w.proxy.HoldCancels()
 			defer release()
-			ctx, cancel := d.impatient()
+			ctx, cancel := w.impatient()
 			defer cancel()
 			if err := deed.verb(ctx, w, s); !machine.IsUnknown(err) {
 				t.Fatalf("the verb says %v, want an unknown answer", err)
@@ -137,7 +141,7 @@ func TestALateStatementChangesNothingOnceTheRevisionMovedOn(t *testing.T) {
 			s := subject{"a", "video", d.at(c.phase, "a", "video")}
 			tx := d.lock("a")
 			defer w.proxy.HoldCancels()()
-			ctx, cancel := d.impatient()
+			ctx, cancel := w.impatient()
 			defer cancel()
 			if err := c.verb(ctx, w, s); !machine.IsUnknown(err) {
 				t.Fatalf("the verb says %v, want an unknown answer", err)

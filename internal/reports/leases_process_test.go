@@ -207,12 +207,13 @@ func (c *child) signal(signal syscall.Signal) {
 // file's lock for as long as it sleeps, so it is let go on and stopped anew.
 func (c *child) freeze(s *stand) {
 	c.Helper()
-	for range 5 {
+	for range 20 {
 		c.signal(syscall.SIGSTOP)
 		if s.exec("UPDATE fencerow_operations SET priority = priority") == nil {
 			return
 		}
 		c.signal(syscall.SIGCONT)
+		time.Sleep(100 * time.Millisecond) // sleep: until it has written what it was writing
 	}
 	c.Fatal("the process holds the database whenever it is stopped")
 }
