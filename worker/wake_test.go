@@ -140,7 +140,10 @@ func TestAnIdleWorkerThatHearsAsksLittle(t *testing.T) {
 		synctest.Wait()
 		s.count()
 		time.Sleep(900 * time.Millisecond) // sleep: synthetic, before it listens again
-		if s.listens != 0 {
+		s.mu.Lock()
+		again := s.listens
+		s.mu.Unlock()
+		if again != 0 {
 			t.Error("it listened again at once")
 		}
 		time.Sleep(time.Minute) // sleep: synthetic
