@@ -128,9 +128,18 @@ func TestClaimAndBeginIsResolvedBeforeAnythingIsSent(t *testing.T) {
 			w := &wire{event: claimBegin, fates: fates}
 			m, op := prepared(t, w)
 			w.blind = 1
+			trouble, over := 0, false
+			m = m.Telling(func(_, _ string, err error) {
+				if over = err == nil; !over {
+					trouble++
+				}
+			})
 			l, err := m.ClaimAndBegin(t.Context(), op, video)
 			if err != nil {
 				t.Fatalf("after %q: %v", fates, err)
+			}
+			if trouble == 0 || !over {
+				t.Errorf("after %q %d troubles were told, the end of them: %t", fates, trouble, over)
 			}
 			w.landLate()
 			w.blind = 0
