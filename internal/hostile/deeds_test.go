@@ -111,10 +111,11 @@ func takesBatch(ctx context.Context, w *wire, s subject) (bool, error) {
 	return len(rows) == 1, err
 }
 
+// prepareAgain does what callers do: a call that failed is made again, whether it may have landed or was never sent.
 func prepareAgain(ctx context.Context, w *wire, s subject) error {
 	for {
 		_, err := w.engine.PrepareMany(ctx, []machine.Request{request(s.id, s.provider), request(s.second().id, s.provider)})
-		if !machine.IsUnknown(err) {
+		if err == nil || ctx.Err() != nil {
 			return err
 		}
 	}
