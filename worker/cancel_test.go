@@ -54,7 +54,7 @@ func (r *stoppable) end(s worker.State) {
 func (r *stoppable) gaps() []time.Duration {
 	var gaps []time.Duration
 	for i := 1; i < len(r.at); i++ {
-		gaps = append(gaps, r.at[i].Sub(r.at[i-1]).Truncate(30*time.Second))
+		gaps = append(gaps, r.at[i].Sub(r.at[i-1]).Truncate(time.Minute))
 	}
 	return gaps
 }
