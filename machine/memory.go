@@ -17,6 +17,7 @@ import (
 // not drive requests that cost money.
 type Memory struct {
 	program *transitions.Program
+	near    *Notifier
 	now     func() time.Time
 
 	mu        sync.Mutex
@@ -30,7 +31,10 @@ type Memory struct {
 	noted     int64                         // the last sequence number of history and evidence
 }
 
-var _ Store = (*Memory)(nil)
+var (
+	_ Store  = (*Memory)(nil)
+	_ Hearer = (*Memory)(nil)
+)
 
 type remoteJob struct{ provider, account, id string }
 
@@ -44,7 +48,7 @@ func MemoryClock(now func() time.Time) MemoryOption { return func(m *Memory) { m
 // NewMemory makes an empty store of a program's operations.
 func NewMemory(p *transitions.Program, options ...MemoryOption) *Memory {
 	m := &Memory{
-		program: p, now: time.Now,
+		program: p, near: NewNotifier(p), now: time.Now,
 		rows: map[string]transitions.Row{}, holders: map[remoteJob]string{}, redone: map[string]string{},
 		history: map[string][]HistoryEntry{}, evidence: map[string][]EvidenceEntry{},
 		naming: map[remoteJob][]EvidenceEntry{},
@@ -83,6 +87,9 @@ func (m *Memory) Apply(ctx context.Context, event string, params transitions.Par
 	return answers[0], nil
 }
 
+// Hear is Hearer's.
+func (m *Memory) Hear(heard func(Wake) bool) (stop func()) { return m.near.Hear(heard) }
+
 // ApplyMany fires an event on several operations, each judged on its own; either all of it is kept or, after an error,
 // nothing.
 func (m *Memory) ApplyMany(ctx context.Context, event string, params []transitions.Params) ([]Answer, error) {
@@ -90,11 +97,17 @@ func (m *Memory) ApplyMany(ctx context.Context, event string, params []transitio
 	if err != nil {
 		return nil, err
 	}
+	answers, err := m.applyMany(rule, params)
+	m.near.Answered(rule, answers...)
+	return answers, err
+}
+
+func (m *Memory) applyMany(rule *transitions.Rule, params []transitions.Params) ([]Answer, error) {
 	named := map[string]bool{}
 	for _, p := range params {
 		id := p["operation_id"].Text()
 		if named[id] {
-			return nil, &InvalidError{Field: "operation_id", Text: fmt.Sprintf("%q is named twice for one %s; fire it once an operation", id, event)}
+			return nil, &InvalidError{Field: "operation_id", Text: fmt.Sprintf("%q is named twice for one %s; fire it once an operation", id, rule.Event)}
 		}
 		named[id] = true
 	}
@@ -127,6 +140,12 @@ func (m *Memory) Take(ctx context.Context, event string, params transitions.Para
 	if !rule.Has(transitions.Batch) && !rule.Has(transitions.Sweep) {
 		return nil, &InvalidError{Field: "event", Text: event + " names its operation; it cannot find one by itself"}
 	}
+	taken, err := m.take(rule, params)
+	m.near.Applied(rule, taken...)
+	return taken, err
+}
+
+func (m *Memory) take(rule *transitions.Rule, params transitions.Params) ([]transitions.Row, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	limit := params["limit"].Int()

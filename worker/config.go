@@ -39,7 +39,8 @@ type Config struct {
 	// Hold is the longest that an observation, a delivery or an investigation is renewed; 0 means DefaultHold. Its
 	// handler's context ends within a lease after that. A Handler whose looks should end sooner bounds them itself.
 	Hold time.Duration
-	// Poll is how often the database is asked for due work while there is none; 0 means DefaultPoll.
+	// Poll is how often the database is asked for due work while there is none; 0 means DefaultPoll. What becomes due
+	// through the Machine's own store, in this process, is not waited for so long where that is a machine.Hearer.
 	Poll time.Duration
 	// Every and MaxEvery bound the time between two observations of one operation, growing with jitter.
 	Every, MaxEvery time.Duration

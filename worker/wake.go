@@ -44,7 +44,7 @@ func (w *Worker) listen(ctx context.Context) {
 			for action := range w.wake { // what became due while nobody listened
 				w.Wake(action)
 			}
-		}, w.heard)
+		}, func(k machine.Wake) { w.heard(k) })
 		w.ears.hearing.Store(false)
 		if errors.Is(err, errors.ErrUnsupported) {
 			return
@@ -59,13 +59,30 @@ func (w *Worker) listen(ctx context.Context) {
 	}
 }
 
-func (w *Worker) heard(k machine.Wake) {
+// hear begins to hear what this process makes due, and gives what waits for ctx and then ends it. It comes before the first
+// claim, so that nothing is missed between the two.
+func (w *Worker) hear(ctx context.Context) (untilEnd func()) {
+	from, ok := w.cfg.Machine.Store().(machine.Hearer)
+	if !ok {
+		return func() {}
+	}
+	stop := from.Hear(w.heard)
+	return func() {
+		<-ctx.Done()
+		stop()
+	}
+}
+
+// heard tells whether it takes what a wake-up names.
+func (w *Worker) heard(k machine.Wake) bool {
 	if k.Provider != w.cfg.Who.Provider || k.Account != w.cfg.Who.Account {
-		return
+		return false
 	}
-	if k.OperationID == "" || k.Action != transitions.Dispatch || !w.takesNamed(k) {
-		w.Wake(k.Action)
+	if k.OperationID != "" && k.Action == transitions.Dispatch && w.takesNamed(k) {
+		return true
 	}
+	w.Wake(k.Action)
+	return false
 }
 
 // dueAfter wakes the loop of what an operation waits for when it becomes due: at once, or at the end of the poll in which

@@ -85,22 +85,31 @@ func awakeWith(t *testing.T, r *remote, bound func(*worker.Config)) (*bench, *wa
 		t.Fatal(err)
 	}
 	b.config.Machine = b.m
+	b.starts()
+	s.count()
+	return b, s
+}
+
+// starts begins to work, until the test's end or until stop is called, which waits for the worker; then it sleeps for a
+// minute.
+func (b *bench) starts() (stop func()) {
+	b.Helper()
 	w, err := worker.New(b.config)
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() {
 		if err := w.Run(ctx); err != nil {
-			t.Error(err)
+			b.Error(err)
 		}
 	})
-	t.Cleanup(func() { stop(); done.Wait() })
+	stop = func() { cancel(); done.Wait() }
+	b.Cleanup(stop)
 	time.Sleep(time.Minute) // sleep: synthetic
 	synctest.Wait()
-	s.count()
-	return b, s
+	return stop
 }
 
 // Contract G3: a wake-up is a claim at once; one that is about another provider, account or action is none.

@@ -105,6 +105,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	renewing, stopRenewing := context.WithCancel(base)
 	var loops, renewal sync.WaitGroup
 	renewal.Go(func() { w.renewer.run(renewing) })
+	loops.Go(w.hear(ctx))
 	loops.Go(func() { w.loop(transitions.Dispatch, w.dispatch, w.sendable) })
 	loops.Go(func() { w.loop(transitions.Observe, w.observe, nil) })
 	if w.delivers() {

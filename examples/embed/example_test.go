@@ -52,11 +52,12 @@ func Example() {
 	check(err)
 	_, err = tx.ExecContext(ctx, `INSERT INTO orders VALUES ('order-1', 500)`)
 	check(err)
-	_, err = m.In(store.InTx(tx)).Prepare(ctx, machine.Request{
+	prepared, err := m.In(store.InTx(tx)).Prepare(ctx, machine.Request{
 		OperationID: "order-1", Kind: "print", Request: []byte(`{"flyers": 500}`),
 	})
 	check(err)
 	check(tx.Commit())
+	store.Wake(machine.Due(prepared.Operation)...) // a worker of this process with nothing to do sends it at once
 
 	// A worker and a reconciler, usually in a process of their own, and as many of them as you like.
 	w, err := worker.New(worker.Config{

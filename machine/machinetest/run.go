@@ -106,5 +106,6 @@ var clauses = []clause{
 	{"prune keeps who was told of another remote job", prunedKeepsOtherJobs},
 	{"prune passes one page of ids at a time, and begins again where it is told to", prunesInPages},
 	{"prune deletes nothing before it is durable in the archive", prunesWhatIsArchived},
+	{"G3 a store that tells its process what became due tells it once, and nothing else", hearsWhatIsDue},
 	{"a call whose context is over does not run", deadContext},
 }

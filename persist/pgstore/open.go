@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/fencerow/fencerow/machine"
 	"github.com/fencerow/fencerow/persist"
 	"github.com/fencerow/fencerow/transitions"
 )
@@ -167,7 +168,7 @@ func New(ctx context.Context, pool *pgxpool.Pool, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{program: o.Program, set: set, runner: poolRunner{pool, pgx.QueryExecModeExec}, pool: pool}
+	s := &Store{program: o.Program, set: set, runner: poolRunner{pool, pgx.QueryExecModeExec}, pool: pool, near: machine.NewNotifier(o.Program)}
 	s.events = poolRunner{pool, o.mode()}
 	s.copyFrom, s.copyMost = cmp.Or(o.copyFrom, manyCreated), cmp.Or(o.copyMost, mostCopied)
 	if s.bound, err = s.checkServer(ctx, o); err != nil {

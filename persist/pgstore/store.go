@@ -17,18 +17,22 @@ type Store struct {
 	program *transitions.Program
 	set     *persist.Set
 	runner  runner
-	events  runner        // of what changes something
-	gather  *gatherer     // nil: every event is sent in a statement of its own
-	wake    *waker        // nil: nobody is told what becomes due
-	pool    *pgxpool.Pool // nil inside a caller's transaction
-	owned   bool          // the store opened the pool, and closes it
+	events  runner            // of what changes something
+	gather  *gatherer         // nil: every event is sent in a statement of its own
+	near    *machine.Notifier // nil inside a caller's transaction
+	wake    *waker            // nil: no other process is told what becomes due
+	pool    *pgxpool.Pool     // nil inside a caller's transaction
+	owned   bool              // the store opened the pool, and closes it
 	bound   time.Duration
 
 	copyFrom int // from how many operations on what an event creates is copied
 	copyMost int // in one transaction
 }
 
-var _ machine.Store = (*Store)(nil)
+var (
+	_ machine.Store  = (*Store)(nil)
+	_ machine.Hearer = (*Store)(nil)
+)
 
 // Program is the table that the statements were compiled from.
 func (s *Store) Program() *transitions.Program { return s.program }
@@ -52,8 +56,8 @@ func (s *Store) Apply(ctx context.Context, event string, params transitions.Para
 		return machine.Answer{}, err
 	}
 	answer, err := s.apply(ctx, c, c.sent[0])
-	if err == nil && answer.Applied {
-		s.wake.told(c.rule, answer.Row)
+	if err == nil {
+		s.wake.tell(s.near.Answered(c.rule, answer)...)
 	}
 	return answer, err
 }
@@ -150,13 +154,7 @@ func (s *Store) ApplyMany(ctx context.Context, event string, params []transition
 		return nil, err
 	}
 	answers, err := s.applyMany(ctx, c)
-	var applied []transitions.Row
-	for _, a := range answers {
-		if a.Applied {
-			applied = append(applied, a.Row)
-		}
-	}
-	s.wake.told(c.rule, applied...)
+	s.wake.tell(s.near.Answered(c.rule, answers...)...)
 	return answers, err
 }
 
@@ -266,7 +264,7 @@ func (s *Store) Take(ctx context.Context, event string, params transitions.Param
 	if s.pool != nil && statement.Due != nil && (violates(err, s.set.Names.RemoteJobIndex()) || waitedInVain(err)) {
 		rows, err = s.takeEach(ctx, c, statement.Due, p)
 	}
-	s.wake.told(c.rule, rows...)
+	s.wake.tell(s.near.Applied(c.rule, rows...)...)
 	return rows, err
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/fencerow/fencerow/machine"
-	"github.com/fencerow/fencerow/transitions"
 )
 
 const (
@@ -43,7 +42,8 @@ type waker struct {
 	pool    *pgxpool.Pool
 	mode    pgx.QueryExecMode
 	channel string
-	columns struct{ action, due, updated, provider, account, id, kind, redoOf int }
+	near    *machine.Notifier
+	self    string // who tells
 
 	mu      sync.Mutex
 	due     map[machine.Wake]machine.Wake // by what they are without a name; what came alone keeps its name
@@ -55,16 +55,7 @@ type waker struct {
 }
 
 func newWaker(s *Store, pool *pgxpool.Pool, o Options) *waker {
-	w := &waker{pool: pool, mode: o.mode(), channel: wakeChannel(s), due: map[machine.Wake]machine.Wake{}}
-	p := s.program
-	c := &w.columns
-	c.id, c.kind, c.redoOf = p.Column("operation_id"), p.Column("kind"), p.Column("redo_of")
-	for name, at := range map[string]*int{"next_action": &c.action, "due_at": &c.due, "updated_at": &c.updated, "provider": &c.provider, "account": &c.account} {
-		*at = p.Column(name)
-		if *at < 0 {
-			return nil // a table without them has nothing to tell
-		}
-	}
+	w := &waker{pool: pool, mode: o.mode(), near: s.near, self: rand.Text(), channel: wakeChannel(s), due: map[machine.Wake]machine.Wake{}}
 	w.ctx, w.end = context.WithCancel(context.Background())
 	return w
 }
@@ -76,29 +67,18 @@ func wakeChannel(s *Store) string {
 	return fmt.Sprintf("fencerow_%016x", h.Sum64())
 }
 
-// Wake tells other processes that work is due: for events that were fired in a transaction of the caller's, after its
-// commit. Without Options.WakeUps it tells nobody. It waits for nothing.
-func (s *Store) Wake(due ...machine.Wake) {
-	if s.wake != nil {
-		s.wake.tell(due...)
-	}
-}
+// Hear is machine.Hearer's. It needs no Options.WakeUps.
+func (s *Store) Hear(heard func(machine.Wake) bool) (stop func()) { return s.near.Hear(heard) }
 
-// told looks at what an event left. Who holds a lease goes on by itself; only what others made due is told.
-func (w *waker) told(r *transitions.Rule, rows ...transitions.Row) {
-	if w == nil || r.Fence == transitions.Held || r.IsClaim() {
+// Wake tells those who hear this store, and with Options.WakeUps other processes, that work is due: for events that were
+// fired in a transaction of the caller's, after its commit (see machine.Due). It waits for nothing.
+func (s *Store) Wake(due ...machine.Wake) { s.wake.tell(s.near.Tell(due...)...) }
+
+// tell is for what nobody in this process took.
+func (w *waker) tell(due ...machine.Wake) {
+	if w == nil || len(due) == 0 {
 		return
 	}
-	var due []machine.Wake
-	for _, row := range rows {
-		if wake, ok := w.of(row); ok {
-			due = append(due, wake)
-		}
-	}
-	w.tell(due...)
-}
-
-func (w *waker) tell(due ...machine.Wake) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, wake := range due {
@@ -120,20 +100,6 @@ func (w *waker) gather(wake machine.Wake) {
 	w.due[common] = wake
 }
 
-// of tells whether work on an operation is due at the moment of the event that left it so, by the database's clock.
-func (w *waker) of(row transitions.Row) (machine.Wake, bool) {
-	c := w.columns
-	if row == nil || row[c.action].IsNull() || row[c.due].IsNull() || row[c.due].Micros() > row[c.updated].Micros() {
-		return machine.Wake{}, false
-	}
-	wake := machine.Wake{Action: row[c.action].Text(), Provider: row[c.provider].Text(), Account: row[c.account].Text()}
-	// What repeats an operation is looked at before it is begun: it is not for who takes it by its name.
-	if wake.Action == transitions.Dispatch && c.id >= 0 && c.kind >= 0 && (c.redoOf < 0 || row[c.redoOf].IsNull()) {
-		wake.OperationID, wake.Kind = row[c.id].Text(), row[c.kind].Text()
-	}
-	return wake, true
-}
-
 // fly sends what has gathered until there is nothing left. What cannot be sent is dropped: those who listen poll too.
 func (w *waker) fly() {
 	for {
@@ -145,7 +111,7 @@ func (w *waker) fly() {
 		}
 		var payloads []string
 		for _, wake := range w.due {
-			payloads = append(payloads, payload(wake))
+			payloads = append(payloads, word{wake, w.self}.String())
 		}
 		clear(w.due)
 		w.mu.Unlock()
@@ -159,13 +125,30 @@ func (w *waker) fly() {
 	}
 }
 
-// payload is a wake-up as it is sent, without the name where that is too long.
-func payload(wake machine.Wake) string {
-	text, _ := json.Marshal(wake) // of strings: there is no error
+// word is what is sent of a wake-up.
+type word struct {
+	machine.Wake
+	From string `json:",omitempty"` // the store that tells
+}
+
+// String is a word as it is sent, without the operation's name where that is too long.
+func (w word) String() string {
+	text, _ := json.Marshal(w) // of strings: there is no error
 	if len(text) > wakeBytes {
-		text, _ = json.Marshal(wake.Unnamed())
+		w.Wake = w.Unnamed()
+		text, _ = json.Marshal(w)
 	}
 	return string(text)
+}
+
+// news gives the wake-up of a notification; anybody may notify, and what is no wake-up is none of ours. What this store
+// tells itself those who hear it have heard by then.
+func (w *waker) news(said string) (machine.Wake, bool) {
+	var got word
+	if json.Unmarshal([]byte(said), &got) != nil || got.From == w.self && w.near.Heard() {
+		return machine.Wake{}, false
+	}
+	return got.Wake, true
 }
 
 func (w *waker) close() {
@@ -218,8 +201,7 @@ func (s *Store) Wakes(ctx context.Context, ready func(), heard func(machine.Wake
 		if err != nil {
 			return fmt.Errorf("listen for wake-ups: %w", err)
 		}
-		var wake machine.Wake
-		if json.Unmarshal([]byte(said), &wake) == nil { // anybody may notify; what is no wake-up is none of ours
+		if wake, ok := s.wake.news(said); ok {
 			heard(wake)
 		}
 	}
@@ -230,8 +212,8 @@ func (s *Store) Wakes(ctx context.Context, ready func(), heard func(machine.Wake
 func (w *waker) hearsItself(ctx context.Context, conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, wakePatience)
 	defer cancel()
-	word := "heard " + rand.Text() // no JSON: it is nobody's wake-up
-	if _, err := w.pool.Exec(ctx, notify, w.mode, w.channel, []string{word}); err != nil {
+	mine := "heard " + rand.Text() // no JSON: it is nobody's wake-up
+	if _, err := w.pool.Exec(ctx, notify, w.mode, w.channel, []string{mine}); err != nil {
 		return fmt.Errorf("send one to itself: %w", err)
 	}
 	for {
@@ -239,7 +221,7 @@ func (w *waker) hearsItself(ctx context.Context, conn *pgx.Conn) error {
 		if err != nil && ctx.Err() != nil {
 			return fmt.Errorf("what was sent did not come within %s; a pooler in transaction mode delivers nothing: give the store the server's own address, or leave wake-ups off: %w", wakePatience, err)
 		}
-		if err != nil || n.Payload == word {
+		if err != nil || n.Payload == mine {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver
 
+	"github.com/fencerow/fencerow/machine"
 	"github.com/fencerow/fencerow/persist"
 	"github.com/fencerow/fencerow/transitions"
 )
@@ -85,6 +86,7 @@ func open(ctx context.Context, path string, o Options) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{program: o.Program, set: set, path: path, created: created, busy: o.BusyTimeout, warning: networkWarning(path)}
+	s.near = machine.NewNotifier(o.Program)
 	if o.GroupCommit {
 		s.gather = &gatherer{store: s, always: o.alwaysGather}
 	}

@@ -26,16 +26,27 @@ type Store struct {
 	created bool
 	busy    time.Duration
 	warning string
-	gather  *gatherer // nil: every call has a transaction of its own
+	gather  *gatherer         // nil: every call has a transaction of its own
+	near    *machine.Notifier // nil inside a caller's transaction
 }
 
-var _ machine.Store = (*Store)(nil)
+var (
+	_ machine.Store  = (*Store)(nil)
+	_ machine.Hearer = (*Store)(nil)
+)
 
 // Program is the table that the statements were compiled from.
 func (s *Store) Program() *transitions.Program { return s.program }
 
 // Bound is 0: a statement ends with its call.
 func (s *Store) Bound() time.Duration { return 0 }
+
+// Hear is machine.Hearer's.
+func (s *Store) Hear(heard func(machine.Wake) bool) (stop func()) { return s.near.Hear(heard) }
+
+// Wake tells those who hear this store that work is due: for events that were fired in a transaction of the caller's, after
+// its commit (see machine.Due).
+func (s *Store) Wake(due ...machine.Wake) { s.near.Tell(due...) }
 
 // call is one use of an event.
 type call struct {
@@ -118,6 +129,7 @@ func (s *Store) ApplyMany(ctx context.Context, event string, params []transition
 	if err != nil {
 		return nil, err
 	}
+	s.near.Answered(c.rule, answers...)
 	return answers, nil
 }
 
@@ -157,5 +169,6 @@ func (s *Store) Take(ctx context.Context, event string, params transitions.Param
 	if err != nil {
 		return nil, err
 	}
+	s.near.Applied(c.rule, taken...)
 	return taken, nil
 }

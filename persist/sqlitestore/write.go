@@ -123,7 +123,7 @@ func (s *Store) prepare(ctx context.Context, statements []*persist.Statement) (m
 // only. Nothing remote may be waited for inside it, and the store's own methods wait for its end.
 func (s *Store) InTx(tx *sql.Tx) machine.Store {
 	inner := *s
-	inner.tx = tx
+	inner.tx, inner.near = tx, nil
 	return &inner
 }
 
