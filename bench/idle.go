@@ -60,26 +60,40 @@ func (handler) Observe(context.Context, worker.Observation) (worker.Status, erro
 	return worker.Status{State: worker.Pending}, nil
 }
 
-// byWorker prepares through one store and sends through another, as two processes do.
-func byWorker(ctx context.Context, url string) (lane, error) {
-	var machines [2]*machine.Machine
-	var stores [2]*pgstore.Store
-	for n := range machines {
-		store, err := pgstore.Open(ctx, url, pgstore.Options{Prepare: true, WakeUps: true, MaxConns: 8})
+// byWorker prepares through one store and sends through another, as two processes do, or does both through one.
+func byWorker(together bool) func(ctx context.Context, url string) (lane, error) {
+	return func(ctx context.Context, url string) (lane, error) {
+		prepares, err := quietly(ctx, url)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := store.Migrate(ctx); err != nil {
+		if together {
+			return idleWorker(ctx, prepares, prepares)
+		}
+		works, err := quietly(ctx, url)
+		if err != nil {
 			return nil, err
 		}
-		if machines[n], err = machine.New(store, machine.Config{}); err != nil {
-			return nil, err
-		}
-		stores[n] = store
+		return idleWorker(ctx, prepares, works)
 	}
+}
+
+// quietly opens a store for what has little to do.
+func quietly(ctx context.Context, url string) (*machine.Machine, error) {
+	store, err := pgstore.Open(ctx, url, pgstore.Options{Prepare: true, WakeUps: true, MaxConns: 8})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := store.Migrate(ctx); err != nil {
+		return nil, err
+	}
+	return machine.New(store, machine.Config{})
+}
+
+func idleWorker(ctx context.Context, prepares, works *machine.Machine) (lane, error) {
 	handed := make(handler, 1)
 	w, err := worker.New(worker.Config{
-		Machine: machines[1], Who: machine.Who{Provider: provider}, Handlers: map[string]worker.Handler{provider: handed}, Every: time.Hour, MaxEvery: time.Hour, Log: quiet,
+		Machine: works, Who: machine.Who{Provider: provider}, Handlers: map[string]worker.Handler{provider: handed}, Every: time.Hour, MaxEvery: time.Hour, Log: quiet,
 	})
 	if err != nil {
 		return nil, err
@@ -90,13 +104,13 @@ func byWorker(ctx context.Context, url string) (lane, error) {
 	return &idle{
 		handed: handed,
 		prepare: func(ctx context.Context, n int) error {
-			_, err := machines[0].Prepare(ctx, machine.Request{OperationID: fmt.Sprint("op-", n), Kind: provider, Request: request})
+			_, err := prepares.Prepare(ctx, machine.Request{OperationID: fmt.Sprint("op-", n), Kind: provider, Request: request})
 			return err
 		},
 		stop: func() {
 			cancel()
 			_ = <-done
-			_, _ = stores[0].Close(), stores[1].Close()
+			_, _ = works.Store().Close(), prepares.Store().Close()
 		},
 	}, nil
 }
