@@ -91,13 +91,17 @@ func freshDatabase(t testing.TB, server string, after func(server, name string) 
 	return address
 }
 
-// urlOf is the address of another database of a server.
+// urlOf is the address of another database of a server. It always has a query,
+// so that a test may append settings to it.
 func urlOf(server, name string) (string, error) {
 	address, err := url.Parse(server)
 	if err != nil || (address.Scheme != "postgres" && address.Scheme != "postgresql") {
 		return "", fmt.Errorf("cannot use %s: want a URL such as postgres://user@host:5432/postgres", lent)
 	}
 	address.Path = "/" + name
+	if address.RawQuery == "" {
+		address.RawQuery = "application_name=fencerow_test"
+	}
 
 	return address.String(), nil
 }

@@ -46,6 +46,9 @@ func TestAListenerOnACallersPoolConnectsAsThePoolDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	port := config.ConnConfig.Port
+	if n := len(config.ConnConfig.Fallbacks); n > 0 { // a server without TLS that was lent to the tests
+		config.ConnConfig.TLSConfig = config.ConnConfig.Fallbacks[n-1].TLSConfig
+	}
 	config.ConnConfig.Port, config.ConnConfig.Fallbacks = 1, nil
 	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
 		c.Port = port
