@@ -90,6 +90,9 @@ func (m *Memory) Apply(ctx context.Context, event string, params transitions.Par
 // Hear is Hearer's.
 func (m *Memory) Hear(heard func(Wake) bool) (stop func()) { return m.near.Hear(heard) }
 
+// Wake is Hearer's.
+func (m *Memory) Wake(due ...Wake) { m.near.Tell(due...) }
+
 // ApplyMany fires an event on several operations, each judged on its own; either all of it is kept or, after an error,
 // nothing.
 func (m *Memory) ApplyMany(ctx context.Context, event string, params []transitions.Params) ([]Answer, error) {

@@ -402,6 +402,7 @@ func TestAFindThatComesTooLateForItsLeaseStopsTheSend(t *testing.T) {
 		b.lost("a")
 		b.config.Hold, b.config.LookAgain = time.Minute, []time.Duration{}
 		b.config.Poll = 10 * time.Second
+		b.config.Machine = b.m.In(struct{ machine.Store }{b.m.Store()}) // who reviews is another process, which the worker does not hear
 		b.run(2 * time.Hour)
 		op := b.get("a")
 		if diff := cmp.Diff([]any{"prepared", "job-1", 2, 1}, []any{op.Phase, op.LateRemoteJobID, looks, r.count("a")}); diff != "" {

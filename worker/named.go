@@ -27,6 +27,9 @@ func (w *Worker) takesNamed(k machine.Wake) bool {
 		free.give(1)
 		return false
 	}
+	if w.ears.hearing.Load() { // what became due by its schedule is not overtaken for longer than one that polls would let it be
+		w.wakeIn(transitions.Dispatch, 0)
+	}
 	w.busy.Go(func() {
 		defer free.give(1)
 		w.dispatchNamed(k.OperationID, leave)
@@ -93,11 +96,12 @@ func (w *Worker) takeBack(l *machine.Lease, strange bool, why error) {
 // its begin was denied, it is due again.
 func (w *Worker) notTaken(id string, err error) {
 	denied, ok := machine.IsDenied(err)
-	if ok && denied.Event != "submit_begin" {
+	if ok && denied.Event != "submit_begin" || errors.Is(err, machine.ErrNotFound) { // anybody may name anything
 		return
 	}
 	if !ok {
 		w.unresolved(id, 0, err)
 	}
 	w.Wake(transitions.Dispatch)
+	w.passOn()
 }

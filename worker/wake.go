@@ -78,6 +78,9 @@ func (w *Worker) heard(k machine.Wake) bool {
 	if k.Provider != w.cfg.Who.Provider || k.Account != w.cfg.Who.Account {
 		return false
 	}
+	if k.Kind != "" && w.cfg.Handlers[k.Kind] == nil { // whoever can work on it should come first
+		return false
+	}
 	if k.OperationID != "" && k.Action == transitions.Dispatch && w.takesNamed(k) {
 		return true
 	}
@@ -96,8 +99,13 @@ func (w *Worker) dueAfter(op machine.Operation) {
 		w.Wake(op.NextAction)
 		return
 	}
+	w.wakeIn(op.NextAction, left)
+}
+
+// wakeIn wakes an action's loop at the end of the poll that is under way then.
+func (w *Worker) wakeIn(action string, left time.Duration) {
 	now := time.Now()
-	a := alarm{op.NextAction, now.Add(left).UnixNano()/int64(w.cfg.Poll) + 1}
+	a := alarm{action, now.Add(left).UnixNano()/int64(w.cfg.Poll) + 1}
 	w.ears.mu.Lock()
 	defer w.ears.mu.Unlock()
 	if _, set := w.ears.due[a]; set {
@@ -110,6 +118,13 @@ func (w *Worker) dueAfter(op machine.Operation) {
 		w.ears.mu.Unlock()
 		w.Wake(a.action)
 	})
+}
+
+// passOn tells others of what this worker had taken by its name and could not begin: nobody else was told of it.
+func (w *Worker) passOn() {
+	if s, ok := w.cfg.Machine.Store().(machine.Hearer); ok {
+		s.Wake(machine.Wake{Action: transitions.Dispatch, Provider: w.cfg.Who.Provider, Account: w.cfg.Who.Account})
+	}
 }
 
 // pause is how long a loop waits that found nothing so many times in a row, of which so many failed.

@@ -90,9 +90,17 @@ func awakeWith(t *testing.T, r *remote, bound func(*worker.Config)) (*bench, *wa
 	return b, s
 }
 
-// starts begins to work, until the test's end or until stop is called, which waits for the worker; then it sleeps for a
-// minute.
+// starts begins to work as begins does, and lets the worker find nothing for a minute.
 func (b *bench) starts() (stop func()) {
+	b.Helper()
+	stop = b.begins()
+	time.Sleep(time.Minute) // sleep: synthetic
+	synctest.Wait()
+	return stop
+}
+
+// begins begins to work, until the test's end or until stop is called, which waits for the worker.
+func (b *bench) begins() (stop func()) {
 	b.Helper()
 	w, err := worker.New(b.config)
 	if err != nil {
@@ -107,7 +115,6 @@ func (b *bench) starts() (stop func()) {
 	})
 	stop = func() { cancel(); done.Wait() }
 	b.Cleanup(stop)
-	time.Sleep(time.Minute) // sleep: synthetic
 	synctest.Wait()
 	return stop
 }

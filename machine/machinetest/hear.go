@@ -26,15 +26,15 @@ func hearsWhatIsDue(s *suite) {
 	if !ok {
 		return // a store need not tell
 	}
-	dispatch := machine.Wake{Action: transitions.Dispatch, Provider: provider, Account: account}
+	dispatch := machine.Wake{Action: transitions.Dispatch, Provider: provider, Account: account, Kind: "clip"}
 	named := dispatch
-	named.OperationID, named.Kind = "a", "clip"
+	named.OperationID = "a"
 	observe := dispatch
 	observe.Action = transitions.Observe
 	prepare := func(id string, more ...values) func() {
 		return func() { s.must("prepare", id, slices.Concat([]values{request}, more)...) }
 	}
-	s.put(s.row("lost", transitions.Uncertain), s.row("gone", transitions.Uncertain, values{"late_remote_job_id": "job-late", "due_at": s.now.Add(-time.Minute)}),
+	s.put(s.row("free", transitions.Prepared, values{"revision": 0}), s.row("lost", transitions.Uncertain), s.row("gone", transitions.Uncertain, values{"late_remote_job_id": "job-late", "due_at": s.now.Add(-time.Minute)}),
 		s.row("done", transitions.Terminal, values{"outcome": "failed"}))
 	for _, c := range []struct {
 		what string
@@ -43,11 +43,23 @@ func hearsWhatIsDue(s *suite) {
 	}{
 		{"a prepared operation is named", prepare("a"), []machine.Wake{named}},
 		{"one that is there is not told again", func() { s.fire("prepare", "a", request) }, nil},
-		{"what is due later is not told", prepare("later", values{"not_before": s.now.Add(time.Hour)}), nil},
+		{"what is due later is not told", prepare("then", values{"not_before": s.now.Add(time.Hour)}), nil},
 		{"what repeats another has no name", prepare("again", values{"redo_of": "done"}), []machine.Wake{dispatch}},
 		{"what a holder does it goes on with itself", func() {
-			s.take("dispatch_claim", 1, claiming)
+			s.must("dispatch_claim", "a", claiming)
+			s.must("renew", "a", values{"owner": "w2", "revision": 1, "ttl_ms": 120_000})
 			s.must("submit_begin", "a", values{"owner": "w2", "revision": 1})
+		}, nil},
+		{"what a holder leaves to others", func() {
+			s.must("submit_accepted", "a", values{"owner": "w2", "revision": 1, "remote_job_id": "job-a"})
+		}, []machine.Wake{observe}},
+		{"what a holder gives up has no name", func() {
+			s.must("dispatch_claim", "free", claiming, values{"owner": "w3"})
+			s.must("release", "free", values{"owner": "w3", "revision": 1})
+		}, []machine.Wake{dispatch}},
+		{"what is noted of what somebody holds", func() {
+			s.must("observe_claim", "a", claiming)
+			s.must("evidence_noted", "a", values{"kind": "note", "raw": []byte("still there")})
 		}, nil},
 		{"a reviewer's decision", func() {
 			s.must("review_attach", "lost", values{"revision": 3, "evidence_seq": 0, "reviewer": "ann", "reason": "found", "remote_job_id": "job-1"})

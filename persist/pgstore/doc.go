@@ -16,14 +16,14 @@
 // sent is told that it did not run, and after that that nobody knows. Two events of one operation never share a statement,
 // and what is fired in a transaction of the caller's shares none.
 //
-// What an event made due now for somebody else than a lease holder the store tells whoever hears it in this process
-// (Store.Hear), at once and without asking the database. With Options.WakeUps it tells other processes too, what nobody
-// here has taken by its name, by NOTIFY in statements of its own, a few a second however much is due, and lets a worker
-// listen on a connection of its own (Store.Wakes). One that became due alone is named: an idle worker takes it by its id.
-// Whoever may connect to the database can listen, and so learn the ids, kinds, providers and accounts that are told. A
-// wake-up is a hint: work is found by polling all the same, only less often. It needs a direct connection to listen: behind
-// a pooler in transaction mode LISTEN is taken and nothing comes. What is made due in a transaction of the caller's is told
-// by the caller, after its commit (Store.Wake).
+// What an event left due, and free to be taken, the store tells whoever hears it in this process (Store.Hear), at once and
+// without asking the database. With Options.WakeUps it tells other processes too, what nobody here has taken by its name,
+// by NOTIFY in statements of its own, a few a second however much is due, and lets a worker listen on a connection of its
+// own (Store.Wakes). One that became due alone is named: an idle worker takes it by its id. Whoever may connect to the
+// database can listen, and so learn the ids, kinds, providers and accounts that are told. A wake-up is a hint: work is
+// found by polling all the same, only less often. It needs a direct connection to listen: behind a pooler in transaction
+// mode LISTEN is taken and nothing comes. What is made due in a transaction of the caller's is told by the caller, after
+// its commit (Store.Wake).
 //
 // The store never guesses. An answer counts when its rows were read to the end and no error followed them. An error
 // that the server sent and that ends nothing but the statement proves that it did not run; so does a connection that

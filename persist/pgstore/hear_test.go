@@ -88,3 +88,18 @@ func TestACallersTransactionIsHeardWhenItsCallerSaysSo(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// What was told is sent although the store is closed right after it: a process that is shut down leaves its work to others.
+func TestWhatWasToldIsSentBeforeTheStoreIsClosed(t *testing.T) {
+	t.Parallel()
+	f := open(t, pgstore.Options{})
+	l := f.beside(pgstore.Options{WakeUps: true}).listening()
+	leaving := f.beside(pgstore.Options{WakeUps: true})
+	first := machine.Wake{Action: "the first, which is on its way"}
+	leaving.Wake(first)
+	leaving.Wake(end)
+	if err := leaving.Close(); err != nil {
+		t.Error(err)
+	}
+	f.hears(l, end)
+}

@@ -81,10 +81,13 @@ func (w *waker) tell(due ...machine.Wake) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.closed {
+		return
+	}
 	for _, wake := range due {
 		w.gather(wake)
 	}
-	if len(w.due) > 0 && !w.flying && !w.closed {
+	if len(w.due) > 0 && !w.flying {
 		w.flying = true
 		w.flights.Go(w.fly)
 	}
@@ -104,7 +107,7 @@ func (w *waker) gather(wake machine.Wake) {
 func (w *waker) fly() {
 	for {
 		w.mu.Lock()
-		if len(w.due) == 0 || w.closed {
+		if len(w.due) == 0 {
 			w.flying = false
 			w.mu.Unlock()
 			return
@@ -131,12 +134,15 @@ type word struct {
 	From string `json:",omitempty"` // the store that tells
 }
 
-// String is a word as it is sent, without the operation's name where that is too long.
+// String is a word as it is sent, without the operation's name where that is too long, and without its kind where it still
+// is.
 func (w word) String() string {
 	text, _ := json.Marshal(w) // of strings: there is no error
-	if len(text) > wakeBytes {
-		w.Wake = w.Unnamed()
-		text, _ = json.Marshal(w)
+	for _, long := range []*string{&w.OperationID, &w.Kind} {
+		if len(text) > wakeBytes {
+			*long = ""
+			text, _ = json.Marshal(w)
+		}
 	}
 	return string(text)
 }
@@ -151,6 +157,7 @@ func (w *waker) news(said string) (machine.Wake, bool) {
 	return got.Wake, true
 }
 
+// close sends what has gathered, which may be what a process left to others as it was shut down, and then ends what listens.
 func (w *waker) close() {
 	if w == nil {
 		return
@@ -158,8 +165,8 @@ func (w *waker) close() {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
-	w.end()
 	w.flights.Wait()
+	w.end()
 }
 
 // Wakes listens for what other processes make due, on a connection of its own. Without Options.WakeUps it does not. A

@@ -65,8 +65,8 @@ func (f *fixture) hears(l *listener, last machine.Wake) []machine.Wake {
 
 var end = machine.Wake{Action: "the end"}
 
-// Contract G3: whoever listens hears what became due now for somebody else: not what a lease holder goes on with, not
-// what is due later, not what was denied.
+// Contract G3: whoever listens hears what became due now for somebody else, also what a lease holder leaves to others: not
+// what it goes on with, not what is due later, not what was denied.
 func TestWhatBecomesDueForOthersIsHeard(t *testing.T) {
 	t.Parallel()
 	f := open(t, pgstore.Options{WakeUps: true})
@@ -86,11 +86,16 @@ func TestWhatBecomesDueForOthersIsHeard(t *testing.T) {
 	f.applied("submit_begin", "a", held("w", 1))
 	f.applied("submit_accepted", "a", params(held("w", 1), text("remote_job_id", "job-a")))
 	f.fire("prepare", "a", request("a")) // denied
+	observe := machine.Wake{Action: transitions.Observe, Provider: "video", Kind: "video"}
 	f.Wake(end)
+	told := map[machine.Wake]bool{}
 	for _, w := range f.hears(l, end) {
-		if w != end && w != a.Unnamed() { // of b and c, which became due together, neither is named
-			t.Errorf("%v was heard", w)
-		}
+		told[w] = true
+	}
+	told[observe] = told[observe] || f.hears(l, observe) != nil // the last ones may come in either order
+	// Of b and c, which became due together, neither is named.
+	if diff := cmp.Diff(map[machine.Wake]bool{a.Unnamed(): true, observe: true, end: true}, told); diff != "" {
+		t.Errorf("heard (-want +got):\n%s", diff)
 	}
 }
 
@@ -101,7 +106,7 @@ func TestARepetitionIsHeardWithoutItsName(t *testing.T) {
 	f.applied("prepare", "a", request("a"))
 	l := f.listening()
 	f.applied("prepare", "again", params(request("again"), text("redo_of", "a")))
-	f.hears(l, machine.Wake{Action: transitions.Dispatch, Provider: "video"})
+	f.hears(l, machine.Wake{Action: transitions.Dispatch, Provider: "video", Kind: "video"})
 }
 
 // A thousand events at once are a few notifications, and none of them is in a transition's own statement: a commit that

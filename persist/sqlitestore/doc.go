@@ -14,8 +14,7 @@
 // ends before the transaction began is told that its event did not run; after that the answer is waited for, which takes no
 // longer than the transaction.
 //
-// What an event made due now for somebody else than a lease holder the store tells whoever hears it in this process
-// (Store.Hear); other processes find it when they ask.
+// What an event left due, and free to be taken, the store tells whoever hears it in this process (Store.Hear); other processes find it when they ask.
 //
 // The file and the -wal file beside it are one database: an event may be in either. What is missing or damaged at the
 // end of the -wal SQLite takes for a transaction that a crash cut short, and passes over: whoever copies or restores a
