@@ -61,9 +61,10 @@ func TestADatabaseIsDroppedWithItsTestThoughASessionIsOpen(t *testing.T) {
 	outer := connect(t, URL(t))
 
 	var name string
+	var conn *pgx.Conn // which the garbage collector would close if nobody had it any more
 	t.Run("inner", func(t *testing.T) {
-		conn, err := pgx.Connect(t.Context(), URL(t))
-		if err != nil {
+		var err error
+		if conn, err = pgx.Connect(t.Context(), URL(t)); err != nil {
 			t.Fatal(err)
 		}
 		name = query[string](t, conn, "SELECT current_database()")
@@ -72,6 +73,7 @@ func TestADatabaseIsDroppedWithItsTestThoughASessionIsOpen(t *testing.T) {
 	if got := query[int](t, outer, "SELECT count(*) FROM pg_database WHERE datname = '"+name+"'"); got != 0 {
 		t.Errorf("the database %s is still there after its test", name)
 	}
+	_ = conn.Close(context.Background()) // the server has ended it
 }
 
 func TestAServerHasTheSettingsThatTheTestsCountOn(t *testing.T) {
