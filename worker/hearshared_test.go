@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -181,9 +182,12 @@ func TestANameThatNothingHasIsPassedOver(t *testing.T) {
 // While names keep coming, what becomes due by its schedule is asked for as often as by a worker that polls and hears nothing.
 func TestWhatIsDueByItsScheduleIsNotOvertakenForLongerThanAPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
 		sent := map[string]time.Time{}
 		b, s := awake(t, &remote{submit: func(_ context.Context, s worker.Submission) (worker.Accepted, error) {
-			sent[s.OperationID] = time.Now() // one at a time here
+			mu.Lock()
+			defer mu.Unlock()
+			sent[s.OperationID] = time.Now()
 			return worker.Accepted{RemoteJobID: "job-" + s.OperationID}, nil
 		}})
 		began := time.Now()
@@ -204,6 +208,8 @@ func TestWhatIsDueByItsScheduleIsNotOvertakenForLongerThanAPoll(t *testing.T) {
 			time.Sleep(time.Second / 4) // sleep: synthetic
 			synctest.Wait()
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		for id, at := range due {
 			if late := sent[id].Sub(at); sent[id].IsZero() || late > worker.DefaultPoll+time.Second/4 {
 				t.Errorf("%s was sent %s after it was due", id, late)
