@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -392,9 +393,9 @@ func TestAFindThatComesTooLateForItsLeaseStopsTheSend(t *testing.T) {
 			}
 			return []worker.Find{{RemoteJobID: "job-1", OperationID: "a", How: "/op"}}
 		})
-		looks := 0
+		var looks atomic.Int64
 		b, r := newLooker(t, func(_ context.Context, i worker.Investigation) (worker.Findings, error) {
-			if looks++; looks > 1 {
+			if looks.Add(1) > 1 {
 				return worker.Findings{}, nil
 			}
 			return worker.Findings{Found: slow()}, nil
@@ -405,7 +406,7 @@ func TestAFindThatComesTooLateForItsLeaseStopsTheSend(t *testing.T) {
 		b.config.Machine = b.m.In(struct{ machine.Store }{b.m.Store()}) // who reviews is another process, which the worker does not hear
 		b.run(2 * time.Hour)
 		op := b.get("a")
-		if diff := cmp.Diff([]any{"prepared", "job-1", 2, 1}, []any{op.Phase, op.LateRemoteJobID, looks, r.count("a")}); diff != "" {
+		if diff := cmp.Diff([]any{"prepared", "job-1", int64(2), 1}, []any{op.Phase, op.LateRemoteJobID, looks.Load(), r.count("a")}); diff != "" {
 			t.Error(diff)
 		}
 		if diff := cmp.Diff([]string{"accepted job-1 matched by /op"}, b.evidence("a")); diff != "" {
