@@ -173,7 +173,7 @@ func TestASampleOfTheMutantsOfSQLIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	some := sampled(listed(t), 211)
+	some := sampled(listed(t), 97)
 	var log strings.Builder
 	verdicts, err := Run(t.Context(), some, Options{Root: folder, State: filepath.Join(t.TempDir(), "state"), Parallel: 2, Quick: true, Log: &log})
 	if err != nil {
