@@ -54,7 +54,12 @@ func (r *stoppable) end(s worker.State) {
 func (r *stoppable) gaps() []time.Duration {
 	var gaps []time.Duration
 	for i := 1; i < len(r.at); i++ {
-		gaps = append(gaps, r.at[i].Sub(r.at[i-1]).Truncate(time.Minute))
+		gap := r.at[i].Sub(r.at[i-1])
+		// The pauses are whole minutes. A look comes up to half a minute after each, and a poll later.
+		if whole := gap.Truncate(time.Minute); gap-whole < 32*time.Second {
+			gap = whole
+		}
+		gaps = append(gaps, gap)
 	}
 	return gaps
 }

@@ -2,6 +2,7 @@ package hostile_test
 
 import (
 	"context"
+	"errors"
 
 	"github.com/fencerow/fencerow/machine"
 	"github.com/fencerow/fencerow/persist"
@@ -111,11 +112,13 @@ func takesBatch(ctx context.Context, w *wire, s subject) (bool, error) {
 	return len(rows) == 1, err
 }
 
-// prepareAgain does what callers do: a call that failed is made again, whether it may have landed or was never sent.
+// prepareAgain does what callers do: it is called again where it may have landed, and where it was given up before it was
+// sent, as on a machine too busy to begin a session.
 func prepareAgain(ctx context.Context, w *wire, s subject) error {
 	for {
 		_, err := w.engine.PrepareMany(ctx, []machine.Request{request(s.id, s.provider), request(s.second().id, s.provider)})
-		if err == nil || ctx.Err() != nil {
+		givenUp := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
+		if !machine.IsUnknown(err) && !givenUp {
 			return err
 		}
 	}
